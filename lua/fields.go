@@ -23,7 +23,7 @@ func spread(fields map[string]string, names []string, text string) (string, erro
 
 // core and holding return the names of the numbers of a run and of a member, in the order of state.lua.
 func core() []string {
-	return strings.Fields("tf quiet patience leveled era command started n w hold min span requests deadman heard newest follow phase begun given free orphans")
+	return strings.Fields("tf quiet patience leveled era command started n w hold min span requests deadman seed heard newest follow phase begun given free orphans")
 }
 
 func holding() []string {

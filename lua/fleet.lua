@@ -4,7 +4,7 @@
 -- need them make them; a plain renewal does not. b has the time, the texts of the budget and the channel. Most
 -- functions have a namesake in internal/model that does the same.
 
-b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests, b.deadman, b.heard, b.newest, b.follow,
+b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests, b.deadman, b.seed, b.heard, b.newest, b.follow,
   b.phase, b.begun, b.given, b.free, b.orphans = struct.unpack(CORE, b.core)
 
 local function event(kind, who, what)
@@ -26,7 +26,7 @@ local function store()
   wake(b.channel)
   storeMembers()
   local core = struct.pack(CORE, b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests,
-    b.deadman, b.heard, b.newest, b.follow, b.phase, b.begun, b.given, b.free, b.orphans)
+    b.deadman, b.seed, b.heard, b.newest, b.follow, b.phase, b.begun, b.given, b.free, b.orphans)
   redis.call('HSET', keys.budget, 'last', int(b.last), 'epoch', b.epoch, 'core', core)
   if b.made then setLifetimes() end
 end

@@ -22,7 +22,7 @@ func grantArgs(n, rate int64) []any { return []any{"uid", n, rate, 1} }
 // limited makes a run with a limiter.
 func (b *bench) limited(settings string) {
 	b.Helper()
-	b.must("make", with(makeArgs(), 12, settings)...)
+	b.must("make", with(makeArgs(), 13, settings)...)
 }
 
 func TestGrantRefuses(t *testing.T) {
@@ -96,7 +96,7 @@ func TestSetBurst(t *testing.T) {
 		remake := func(uid, settings string) {
 			t.Helper()
 			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop takes effect some 20 ms later
-				if b.must("make", with(with(with(makeArgs(), 3, 1), 2, uid), 12, settings)...)[0] == "CREATED" {
+				if b.must("make", with(with(with(makeArgs(), 3, 1), 2, uid), 13, settings)...)[0] == "CREATED" {
 					return
 				}
 				if time.Now().After(deadline) {

@@ -22,10 +22,10 @@ end
 -- lawful: whether a text is laws in the order of their numbers, whose arithmetic is defined and whose plans came.
 local function lawful(text, plans)
   local at, last = 1, 0
-  if #text % 168 ~= 0 then return false end
+  if #text % 176 ~= 0 then return false end
   while at <= #text do
-    local v = { struct.unpack('<lllllllllllllllllllll', text, at) }
-    for i = 1, 21 do
+    local v = { struct.unpack('<llllllllllllllllllllll', text, at) }
+    for i = 1, 22 do
       if v[i] < 0 or v[i] > MOST then return false end
     end
     local id, t0, c, k, dur, r0, phase, prev, cut, plan = v[1], v[2], v[3], v[8], v[7], v[4], v[10], v[11], v[12], v[13]
@@ -34,7 +34,8 @@ local function lawful(text, plans)
     local rest = math.max(v[15], v[16], v[17], v[18]) > 0
     if v[21] > id or (rest and not piece(v[15], v[16], v[17], v[18])) then return false end
     if plan > 0 and not plans[plan] then return false end
-    last, at = id, v[22]
+    if v[22] > 2147483646 then return false end
+    last, at = id, v[23]
   end
   return true
 end

@@ -1,11 +1,11 @@
 -- laws: the laws of a run and how the next ones follow. Included behind schedule.lua and segs.lua.
 --
--- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era },
--- see pacer/lease/law.go. live: whether it is in force in its time. last: how many of its slots are asked for. Of one
+-- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era,
+-- seed }, see pacer/lease/law.go. live: whether it is in force in its time. last: how many of its slots are asked for. Of one
 -- era the newest law is in force, and so are those that it follows from. Functions of the same names in
 -- internal/model/command.go and schedule.go do the same.
 
-local LAW = '<lllllllllllllllllllll'
+local LAW = '<llllllllllllllllllllll'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
 local BEGIN = 600000 -- µs from the last join to the first slot, or 400 µs a member if that is more
 local SPREAD = 4096 -- a server takes one number of each SPREAD
@@ -20,9 +20,9 @@ local laws, known, changed -- in order; by number; whether they must be stored
 local function read(text)
   local out, at = {}, 1
   while at <= #text do
-    local id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, s0, s1, sden, sdur, ends, stop, era, behind = struct.unpack(LAW, text, at)
+    local id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, s0, s1, sden, sdur, ends, stop, era, seed, behind = struct.unpack(LAW, text, at)
     out[#out + 1] = { id = id, t0 = t0, c = c, r0 = r0, r1 = r1, den = den, dur = dur, k = k, base = base, phase = phase, prev = prev, cut = cut,
-      plan = plan, piece = piece, rest = { r0 = s0, r1 = s1, den = sden, dur = sdur }, ends = ends, stop = stop, era = era, text = sub(text, at, behind - 1) }
+      plan = plan, piece = piece, rest = { r0 = s0, r1 = s1, den = sden, dur = sdur }, ends = ends, stop = stop, era = era, seed = seed, text = sub(text, at, behind - 1) }
     at = behind
   end
   return out
@@ -31,7 +31,7 @@ end
 local function written(l)
   local r = l.rest
   return struct.pack(LAW, l.id, l.t0, l.c, l.r0, l.r1, l.den, l.dur, l.k, l.base, l.phase, l.prev, l.cut, l.plan, l.piece,
-    r.r0, r.r1, r.den, r.dur, l.ends, l.stop, l.era)
+    r.r0, r.r1, r.den, r.dur, l.ends, l.stop, l.era, l.seed)
 end
 
 -- chain: finds the laws in force.
@@ -79,10 +79,18 @@ local function at(t)
   return first
 end
 
--- before: how many slots are due before t.
-local function before(l, t)
+-- asks: the integral of the rate up to t, in whole slots.
+local function asks(l, t)
   if t <= l.t0 then return 0 end
   return max(0, min(l.k, ceil((area(l, t - l.t0) - l.c) / U)))
+end
+
+-- before: how many slots are due before t.
+local function before(l, t)
+  if l.seed == 0 or t <= l.t0 then return asks(l, t) end
+  local all = ENDLESS * U
+  if l.dur > 0 then all = area(l, l.dur) end
+  return arrived(l, area(l, t - l.t0), all)
 end
 
 -- slot: the first slot due at or after a time of the era.
@@ -161,7 +169,7 @@ local function continue(l)
   end
   if l.ends < ENDLESS and (p.dur == 0 or l.t0 + p.dur > l.ends) then p = portion(p, 0, l.ends - l.t0) end
   l.r0, l.r1, l.den, l.dur, l.k, l.stop = p.r0, p.r1, p.den, p.dur, ENDLESS, 0
-  if p.dur > 0 then l.k = before(l, l.t0 + p.dur)
+  if p.dur > 0 then l.k = asks(l, l.t0 + p.dur)
   elseif p.r0 == 0 then l.k = 0 end
   if b.requests > 0 and l.base + l.k >= b.requests then
     l.k = max(0, b.requests - l.base)
@@ -240,7 +248,7 @@ local function follow()
     if #laws >= MANY then b.follow = t + max(0, b.hold - NEAR) end
     if b.follow > b.now + b.hold + period() then return end
     local n = { prev = l.id, cut = l.k, base = l.base + l.k, plan = l.plan, piece = l.piece, ends = l.ends, era = l.era, phase = RUNNING, rest = none(),
-      t0 = t, id = l.id + 1, c = remaining(l, l.k, t) }
+      t0 = t, id = l.id + 1, c = remaining(l, l.k, t), seed = nextSeed(l.seed) }
     if l.stop > 0 then n.ends = t end
     continue(n)
     addLaws({ n })
@@ -252,7 +260,7 @@ local function lawAfter(t, t0)
   local old = at(t)
   local cut = min(before(old, t), old.last)
   return { prev = old.id, cut = cut, base = old.base + cut, plan = old.plan, piece = old.piece, rest = old.rest, ends = old.ends, era = old.era,
-    phase = RUNNING, id = number(), t0 = t0, c = remaining(old, cut, t) }, old
+    phase = RUNNING, id = number(), t0 = t0, c = remaining(old, cut, t), seed = nextSeed(old.seed) }, old
 end
 
 -- ahead: how long a change is made before it is in force, µs.
@@ -263,7 +271,7 @@ local function give(id, pieces) redis.call('HSET', keys.budget, 'plan/' .. int(i
 
 -- first: the first law of the run, from t0 on.
 local function first(t0)
-  local l = { id = number(), t0 = t0, c = 0, base = 0, phase = RUNNING, prev = 0, cut = 0, plan = 0, piece = 0, rest = none(), ends = ENDLESS }
+  local l = { id = number(), t0 = t0, c = 0, base = 0, phase = RUNNING, prev = 0, cut = 0, plan = 0, piece = 0, rest = none(), ends = ENDLESS, seed = b.seed }
   l.era, b.era, b.started = l.id, l.id, t0
   if b.given == 1 then
     l.plan = l.id

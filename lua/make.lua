@@ -6,29 +6,30 @@
 --       6 the plan, "0:1;pieces" if it loops, else "0:0;pieces"  7 hold: for how long a reply promises, µs
 --       8 members to wait for, 0 = for the order start  9 length of the run, µs, 0 = endless
 --       10 number of requests, 0 = no limit  11 silence of controllers, µs, after which the run is stopped, 0 = never
---       12 settings of the run's limiter (grant.lua), empty: it has none  13 wake-up channel
---       14 laws that a worker knows of a run that Redis has lost, empty: a new run  15 … the plans that they name
+--       12 seed of Poisson arrivals, 0 = slots are evenly spaced  13 settings of the run's limiter (grant.lua), empty:
+--       it has none  14 wake-up channel  15 laws that a worker knows of a run that Redis has lost, empty: a new run
+--       16 … the plans that they name
 --       If such a run was stopped in between, it is made as a stopped run, and its workers are sent the laws.
 -- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if a part of the state is missing; an error if an
 --       argument is wrong.
 -- Invariant: of many callers one creates; a run that has not ended is never replaced.
 
 local bad = wrong('make', { 3, 'replace', 0, 1, 4, 'lifetime', 1, MOST, 7, 'hold', 1, MOST, 8, 'min', 0, 1000000, 9, 'span', 0, MOST, 10, 'requests', 0, MOST,
-  11, 'deadman', 0, MOST })
+  11, 'deadman', 0, MOST, 12, 'seed', 0, 2147483646 })
 if bad then return bad end
 if not plain(ARGV[2]) then return refuse('make', 'uid') end
 local loop, pieces = string.match(ARGV[6] or '', '^0:([01]);(.*)$')
 if not loop or not queue(pieces) then return refuse('make', 'plan') end
-local limit, laws = ARGV[12] or '', ARGV[14] or ''
+local limit, laws = ARGV[13] or '', ARGV[15] or ''
 if limit ~= '' and not scriptConfig(limit) then return refuse('make', 'limit') end
-local plans = readPlans(15)
+local plans = readPlans(16)
 if not plans then return refuse('make', 'plan') end
 if not lawful(laws, plans) then return refuse('make', 'laws') end
 if string.format('%d', MOST) ~= '9007199254740992' or struct.unpack('<l', struct.pack('<l', MOST)) ~= MOST then
   return redis.error_reply('ERR make: this server cannot write 53-bit numbers; use Redis on a 64-bit system')
 end
 
-local spec, b = redis.call('GET', KEYS[9]), load(ARGV[13] or '')
+local spec, b = redis.call('GET', KEYS[9]), load(ARGV[14] or '')
 local ended = spec and b.uid and ARGV[3] == '1' and fleet(b).ended()
 if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker restores it
 if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
@@ -50,7 +51,7 @@ if restored then -- its workers see another server than before
   b.identity = identity(b.epoch)
 end
 b.core = struct.pack(CORE, 0, 0, 0, 0, 0, 0, 0, 0, 0, tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]),
-  heard, 0, 0, 0, 0, 0, 1, 1)
+  tonumber(ARGV[12]), heard, 0, 0, 0, 0, 0, 1, 1)
 local all = fleet(b)
 all.learn(laws, plans)
 all.event('create', ARGV[5], ARGV[2])

@@ -35,7 +35,7 @@ if here then checkWhole(core, last, was) end
 local function renewOnly()
   if not here or id ~= was or epoch ~= was or #ARGV ~= 6 or #numbers ~= bytes(CALL) or now < last - STEPPED or now - last > 1000000 then return nil end
   if now < last then now = last end
-  local _, quiet, patience, leveled, era, _, started, n, _, hold, _, _, _, deadman, heard, newest, follow, phase, begun, _, _, orphans = struct.unpack(CORE, core)
+  local _, quiet, patience, leveled, era, _, started, n, _, hold, _, _, _, deadman, _, heard, newest, follow, phase, begun, _, _, orphans = struct.unpack(CORE, core)
   local wait = rhythm(n, hold)
   if begun == 0 or follow <= now + hold + wait or now - leveled >= 1000000 then return nil end
   if quiet > 0 then

@@ -16,7 +16,7 @@ import (
 
 // The arguments of correct calls. The schedule is 1000/s.
 func makeArgs() []any {
-	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, "", "", ""}
+	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, 0, "", "", ""}
 }
 
 func arcLaws() []lease.Law {
@@ -223,7 +223,7 @@ func TestRenewRefuses(t *testing.T) {
 		b.refuses("renew", "laws", with(claim, 9, claim[8].(string)[8:]))
 		b.refuses("renew", "laws", with(claim, 9, claim[8].(string)+claim[8].(string)))
 		for i, values := range [][]int64{{0, -1}, {-1, 1 << 52 * 2}, {-1, 1_000_000}, {-1, 1 << 40}, {-1, 1 << 40}, {-1, 0, 1<<40 + 1}, {-1, 0}, {-1, 1<<53 - 1},
-			{-1, 1<<53 + 2}, {-1, 4}, {-1, 17}, {-1, 1<<53 - 1}, {-1, 18}, {-1}, {-1, 1}, {-1, 1}, {-1, 1 << 40}, {-1, 5}, {-1}, {-1}, {-1, 18}} {
+			{-1, 1<<53 + 2}, {-1, 4}, {-1, 17}, {-1, 1<<53 - 1}, {-1, 18}, {-1}, {-1, 1}, {-1, 1}, {-1, 1 << 40}, {-1, 5}, {-1}, {-1}, {-1, 18}, {-1, 1<<31 - 1}} {
 			for _, value := range values {
 				laws := []byte(claim[8].(string))
 				binary.LittleEndian.PutUint64(laws[8*i:], uint64(value))
@@ -288,13 +288,14 @@ func TestRemoveRefuses(t *testing.T) {
 func TestMakeRefuses(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		right := makeArgs()
-		for position, name := range map[int]string{3: "replace", 4: "lifetime", 7: "hold", 8: "min", 9: "span", 10: "requests", 11: "deadman"} {
+		for position, name := range map[int]string{3: "replace", 4: "lifetime", 7: "hold", 8: "min", 9: "span", 10: "requests", 11: "deadman", 12: "seed"} {
 			for _, value := range append(notWhole(), -1) {
 				b.refuses("make", name, with(right, position, value))
 			}
 		}
 		b.refuses("make", "lifetime", with(right, 4, 0))
 		b.refuses("make", "hold", with(right, 7, 0))
+		b.refuses("make", "seed", with(right, 12, int64(1)<<31-1))
 		b.refuses("make", "replace", with(right, 3, 2))
 		for _, value := range plainNot() {
 			b.refuses("make", "uid", with(right, 2, value))
@@ -306,19 +307,19 @@ func TestMakeRefuses(t *testing.T) {
 			b.refuses("make", "plan", with(right, 6, fmt.Sprint("0:0;", value)))
 		}
 		for _, value := range wrongLimits() {
-			b.refuses("make", "limit", with(right, 12, value))
+			b.refuses("make", "limit", with(right, 13, value))
 		}
 		text, plans := lease.PackLaws(arcLaws())
-		b.refuses("make", "laws", with(right, 14, text))
-		b.refuses("make", "laws", append(with(right, 14, text[8:]), plans[0]))
-		b.refuses("make", "plan", append(with(right, 14, text), "17:0;x"))
-		for n := 6; n < 11; n++ {
-			b.refuses("make", map[int]string{6: "hold", 7: "min", 8: "span", 9: "requests", 10: "deadman"}[n], right[:n])
+		b.refuses("make", "laws", with(right, 15, text))
+		b.refuses("make", "laws", append(with(right, 15, text[8:]), plans[0]))
+		b.refuses("make", "plan", append(with(right, 15, text), "17:0;x"))
+		for n := 6; n < 12; n++ {
+			b.refuses("make", map[int]string{6: "hold", 7: "min", 8: "span", 9: "requests", 10: "deadman", 11: "seed"}[n], right[:n])
 		}
 		if n := len(b.dump()); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}
-		if reply := b.must("make", append(with(right, 14, text), plans[0])...); reply[0] != "CREATED" {
+		if reply := b.must("make", append(with(right, 15, text), plans[0])...); reply[0] != "CREATED" {
 			t.Errorf("%q", reply)
 		}
 		if reply := b.must("make", right...); reply[0] != "EXISTS" || reply[2] != "uid" {

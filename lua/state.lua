@@ -26,7 +26,7 @@ local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4
 --   started   first t0
 --   n, w      members present; weight of those that stay
 --   hold      how long a promise is
---   min, span, requests, deadman   settings of the run
+--   min, span, requests, deadman, seed   settings of the run
 --   heard     when a controller last called
 --   newest    highest number of a law
 --   follow    when the next law of the plan begins, or later if it must not be made yet; ENDLESS = never, or a command
@@ -35,7 +35,7 @@ local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4
 --   begun     1 if there is a law
 --   given     1 if a command before the start has given the plan
 --   free, orphans   number of pieces
-local CORE = '<llllllllllllllllllllll'
+local CORE = '<lllllllllllllllllllllll'
 -- seq, weight, version, joins, state, leaving, giving, missing, units, held, target. The last two are how many pieces
 -- follow. Then comes the incarnation.
 local RECORD = '<lllllllllll'

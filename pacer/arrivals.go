@@ -1,10 +1,34 @@
 package pacer
 
 import (
+	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/loadctl/loadctl/pacer/poisson"
 )
+
+// EvenArrivals is the name of slots that are evenly spaced.
+const EvenArrivals = "even"
+
+// ParseArrivals reads how slots lie: "even" or "", "poisson", or "poisson:SEED". It returns the seed of Poisson
+// arrivals, 0 for even ones. Without a SEED it is 1, so that a run can be repeated.
+func ParseArrivals(s string) (seed int64, err error) {
+	name, number, given := strings.Cut(s, ":")
+	switch {
+	case s == "" || s == EvenArrivals:
+		return 0, nil
+	case name != "poisson":
+		return 0, fmt.Errorf("--arrivals %.40q: write one of even, poisson, poisson:SEED", s)
+	case !given:
+		return 1, nil
+	}
+	if seed, err = strconv.ParseInt(number, 10, 64); err != nil || seed < 1 || seed > poisson.MaxSeed {
+		return 0, fmt.Errorf("--arrivals %.40q: the seed is a whole number from 1 to %d, such as poisson:42", s, int64(poisson.MaxSeed))
+	}
+	return seed, nil
+}
 
 // arrivals are the random places of the law's slots.
 func (l *Law) arrivals() poisson.Process {

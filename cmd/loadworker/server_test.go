@@ -55,8 +55,8 @@ func TestBrokenRuns(t *testing.T) {
 		"spec gone":      func() error { return client.Del(t.Context(), keys.Spec).Err() },
 		"budget gone":    func() error { return client.Del(t.Context(), keys.Budget).Err() },
 		"spec foreign":   func() error { return client.Set(t.Context(), keys.Spec, secret, 0).Err() },
-		"spec too new":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":9,"qps":[]}`, 0).Err() },
-		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":8,"qps":"`+secret+`"}`, 0).Err() },
+		"spec too new":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":10,"qps":[]}`, 0).Err() },
+		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":9,"qps":"`+secret+`"}`, 0).Err() },
 		"spec no object": func() error { return client.Set(t.Context(), keys.Spec, `["`+secret+`"]`, 0).Err() },
 	}
 	for _, key := range []string{keys.Budget, keys.Workers, keys.Due, keys.Rich, keys.Loose, keys.Laws, keys.Log, keys.Totals, keys.Snapshots, keys.Events, keys.Series} {
@@ -74,7 +74,7 @@ func TestBrokenRuns(t *testing.T) {
 			}
 			says := []string{"run there: ", remove, "; loadctl rm there removes what is there"}
 			if name == "spec too new" {
-				says = []string{"run there: its state in Redis is of a newer version, 9, and this program needs 8; use a newer loadctl and loadworker"}
+				says = []string{"run there: its state in Redis is of a newer version, 10, and this program needs 9; use a newer loadctl and loadworker"}
 			}
 			clitest.RefusedAll(t, newRootCommand, client, []clitest.Refusal{
 				{Args: described(), Says: says}, {Args: append(described(), "--new"), Says: says}, {Args: joining(), Says: says}, {Args: append(joining(), "--wait"), Says: says},

@@ -3,6 +3,7 @@ package model
 import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/pacer/poisson"
 )
 
 const (
@@ -75,7 +76,7 @@ func (r *Run) next(l *lease.Law) {
 	switch {
 	case p.Dur > 0:
 		g := law{*l}
-		l.K = g.before(l.T0 + p.Dur)
+		l.K = g.asks(l.T0 + p.Dur)
 	case p.R0 == 0:
 		l.K = 0
 	}
@@ -130,7 +131,7 @@ func (r *Run) follow() {
 			return
 		}
 		n := lease.Law{Prev: l.ID, Cut: l.K, Base: l.Base + l.K, Plan: l.Plan, Piece: l.Piece, End: l.End, Era: l.Era}
-		n.T0, n.ID, n.C = end, l.ID+1, l.phase(l.K, end)
+		n.T0, n.ID, n.C, n.Seed = end, l.ID+1, l.phase(l.K, end), poisson.Next(l.Seed)
 		if l.Stop > 0 {
 			n.End = end
 		}
@@ -151,7 +152,7 @@ func (r *Run) lawAfter(t, t0 int64) (n lease.Law, old law) {
 	old = law{r.laws.All()[i]}
 	cut := min(old.before(t), r.laws.Cut(i))
 	n = lease.Law{Prev: old.ID, Cut: cut, Base: old.Base + cut, Plan: old.Plan, Piece: old.Piece, Left: old.Left, End: old.End, Era: old.Era}
-	n.ID, n.T0, n.C = r.number(), t0, old.phase(cut, t)
+	n.ID, n.T0, n.C, n.Seed = r.number(), t0, old.phase(cut, t), poisson.Next(old.Seed)
 	return n, old
 }
 
@@ -263,7 +264,7 @@ func (r *Run) early(kind string, pieces []pacer.Piece) (t0 int64, status string)
 
 // first makes a law the first one.
 func (r *Run) first(l *lease.Law, t0 int64) {
-	l.ID, l.T0 = r.number(), t0
+	l.ID, l.T0, l.Seed = r.number(), t0, r.Seed
 	if l.Era = l.ID; r.given {
 		l.Plan.ID = l.ID
 	}

@@ -31,6 +31,7 @@ type Options struct {
 	Min      int   // members to wait for; 0 = for the command start
 	Hold     int64 // for how long a reply promises the pieces in it, µs
 	Deadman  int64 // µs without a controller after which the run is stopped; 0 = never
+	Seed     int64 // of Poisson arrivals; 0 = slots are evenly spaced
 	Without  Without
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/pacer/poisson"
 )
 
 const unit = 1_000_000 // micro-slots in a slot; µs in a second
@@ -26,6 +27,18 @@ func (l *law) area(e int64) float64 {
 
 // before returns how many slots are due before t, µs.
 func (l *law) before(t int64) int64 {
+	if l.Seed == 0 || t <= l.T0 {
+		return l.asks(t)
+	}
+	all := math.Inf(1)
+	if l.Dur > 0 {
+		all = l.area(l.Dur)
+	}
+	return poisson.Process{Seed: l.Seed, K: l.K, C: l.C, End: all}.Before(l.area(t - l.T0))
+}
+
+// asks returns the integral of the rate up to t, µs, in whole slots.
+func (l *law) asks(t int64) int64 {
 	if t <= l.T0 {
 		return 0
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/pacer/poisson"
 )
 
 // scripts is the protocol on a real server. Arguments replace the TIME call and the server's identity.
@@ -84,7 +85,7 @@ func (s *scripts) make(now int64, o Options, identity string, laws []lease.Law) 
 	s.t.Helper()
 	s.identity, s.logged = identity, 0
 	text, plans := lease.PackLaws(laws)
-	args := []any{"{}", "uid", 0, 1_000_000, "me", (&lease.Plan{Pieces: o.Pieces, Loop: o.Loop}).String(), o.Hold, o.Min, o.Span, o.Requests, o.Deadman, "", s.channel(), text}
+	args := []any{"{}", "uid", 0, 1_000_000, "me", (&lease.Plan{Pieces: o.Pieces, Loop: o.Loop}).String(), o.Hold, o.Min, o.Span, o.Requests, o.Deadman, o.Seed, "", s.channel(), text}
 	for _, p := range plans {
 		args = append(args, p)
 	}
@@ -269,7 +270,7 @@ func (s *scripts) checkCore(r *Run, h map[string]string) error {
 		given = 1
 	}
 	want := []int64{r.tf, r.quiet, r.patience, r.leveled, r.era, r.command, r.started, int64(len(r.present())), weights(r.staying()), r.Hold, int64(r.Min), r.Span,
-		r.Requests, r.Deadman, r.heard, newest, v[16], phase, begun, given, int64(len(r.free)), int64(len(r.orphans))}
+		r.Requests, r.Deadman, r.Seed, r.heard, newest, v[17], phase, begun, given, int64(len(r.free)), int64(len(r.orphans))}
 	if err := differs("core", v, want); err != nil {
 		return err
 	}
@@ -495,6 +496,9 @@ func randomOptions(rng *rand.Rand) Options {
 	}
 	if rng.IntN(6) == 0 {
 		o.Deadman = 5_000_000
+	}
+	if rng.IntN(3) == 0 {
+		o.Seed = 1 + rng.Int64N(poisson.MaxSeed)
 	}
 	return o
 }

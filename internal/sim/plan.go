@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/poisson"
 )
 
 // Span is a period of true time since the simulation began: [From, To).
@@ -47,6 +48,7 @@ type Options struct {
 	Span      int64 // µs, 0 = without an end
 	Min       int64
 	PermitFor int64 // how long a promise lasts, µs
+	Arrivals  int64 // seed of Poisson arrivals; 0 = slots are evenly spaced
 }
 
 // A Net is what the network does to each message.
@@ -111,6 +113,9 @@ func Draw(name string, seed uint64, size Size) Plan {
 		d.rng = rand.New(rand.NewPCG(seed, 7))
 	}
 	k.draw(d)
+	if d.chance(1.0 / 3) { // after all else: it keeps the meaning of old seeds
+		d.Options.Arrivals = 1 + d.rng.Int64N(poisson.MaxSeed)
+	}
 	return *d.Plan
 }
 

@@ -26,7 +26,7 @@ func newServer(w *world) *server {
 
 // options returns the settings of a run that waits for this many members.
 func (w *world) options(members int) model.Options {
-	return model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: members, Hold: w.Options.PermitFor, Without: w.without}
+	return model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: members, Hold: w.Options.PermitFor, Seed: w.Options.Arrivals, Without: w.without}
 }
 
 func (s *server) redis() int64 { return (zero + s.now + s.skew) / 1000 }

@@ -13,6 +13,7 @@ type Plan struct {
 	Span   time.Duration // 0 = without an end
 	Left   int64         // requests; −1 = no limit
 	Min    int64         // workers to wait for
+	Seed   int64         // of Poisson arrivals; 0 = slots are evenly spaced
 }
 
 // Plan returns the schedule. An error is one of Validate.
@@ -25,7 +26,7 @@ func (s Spec) Plan() (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	b := Plan{Pieces: pieces, Loop: p.Loop, Span: p.Length(), Left: -1, Min: s.MinWorkers}
+	b := Plan{Pieces: pieces, Loop: p.Loop, Span: p.Length(), Left: -1, Min: s.MinWorkers, Seed: p.Seed}
 	if p.Loop {
 		b.Span = s.Duration
 	} else if s.Duration > 0 && (b.Span == 0 || s.Duration < b.Span) {

@@ -15,7 +15,7 @@ import (
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
-const Version = 8
+const Version = 9
 
 // The defaults of a Spec.
 const (
@@ -57,6 +57,7 @@ type Spec struct {
 	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
 	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
 	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads; pacer.LoadProfile reads its file before
+	Arrivals   string        `json:"arrivals,omitempty"`    // as pacer.ParseArrivals reads; "" = slots are evenly spaced
 	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
 	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
 	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
@@ -118,6 +119,14 @@ func (s Spec) Asks() string {
 // Curve returns the target rate over time. For a closed loop it is no rate, for as long as the run takes. An error is
 // one of ValidateSchedule.
 func (s Spec) Curve() (pacer.Profile, error) {
+	p, err := s.curve()
+	if err == nil {
+		p.Seed, err = pacer.ParseArrivals(s.Arrivals)
+	}
+	return p, err
+}
+
+func (s Spec) curve() (pacer.Profile, error) {
 	switch {
 	case s.Profile != "" && len(s.Stages) > 0:
 		return pacer.Profile{}, errors.New("--profile and --stage: give one of them")
@@ -182,6 +191,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
 	case s.Target.Once() > 0 && s.HasLimiter():
 		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
+	case s.Arrivals != "" && s.HasLimiter():
+		return errors.New("--limiter and --arrivals: a limiter spaces requests itself; leave one of them out")
 	case s.Target.Walks() && s.HasLimiter():
 		return errors.New("--limiter and flows of several steps: a limiter grants slots, and later steps have none; leave --limiter out")
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
@@ -227,6 +238,8 @@ func (s Spec) validateMax() error {
 		return errors.New("--qps max and pick=once: without a rate each worker counts its own requests, so rows would repeat; give a rate, or another pick")
 	case s.Target.Walks():
 		return errors.New("--qps max and flows of several steps: without a rate no slot starts a flow; give a rate")
+	case s.Arrivals != "":
+		return errors.New("--qps max and --arrivals: a closed loop sends when an answer comes; leave --arrivals out, or give a rate")
 	case s.Requests != 0:
 		return errors.New("--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate")
 	}
@@ -265,6 +278,9 @@ func (s Spec) Diff(o Spec) []string {
 	}
 	if !sameProfile(s.Profile, o.Profile) {
 		line("profile", pacer.BriefProfile(s.Profile), pacer.BriefProfile(o.Profile))
+	}
+	if !sameArrivals(s.Arrivals, o.Arrivals) {
+		line("arrivals", cmp.Or(s.Arrivals, pacer.EvenArrivals), cmp.Or(o.Arrivals, pacer.EvenArrivals))
 	}
 	line("max-lag", s.MaxLag, o.MaxLag)
 	line("catch-up", s.CatchUp, o.CatchUp)
@@ -313,6 +329,12 @@ func given(n int64) string {
 func sameStage(a, b string) bool {
 	x, errX := pacer.ParseStage(a)
 	y, errY := pacer.ParseStage(b)
+	return a == b || errX == nil && errY == nil && x == y
+}
+
+func sameArrivals(a, b string) bool {
+	x, errX := pacer.ParseArrivals(a)
+	y, errY := pacer.ParseArrivals(b)
 	return a == b || errX == nil && errY == nil && x == y
 }
 

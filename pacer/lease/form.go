@@ -17,7 +17,7 @@ import (
 
 const (
 	most      = 1 << 53 // larger numbers are not exact in a script
-	lawBytes  = 21 * 8
+	lawBytes  = 22 * 8
 	headBytes = 7 * 8
 )
 
@@ -160,7 +160,7 @@ func PackLaws(laws []Law) (text string, plans []string) {
 	for _, l := range laws {
 		b = pack(b, l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K,
 			l.Base, int64(l.Phase), l.Prev, l.Cut, l.Plan.ID, int64(l.Piece),
-			l.Left.R0, l.Left.R1, l.Left.Den, l.Left.Dur, l.End, l.Stop, l.Era)
+			l.Left.R0, l.Left.R1, l.Left.Den, l.Left.Dur, l.End, l.Stop, l.Era, l.Seed)
 		if !named[l.Plan.ID] {
 			named[l.Plan.ID] = true
 			plans = append(plans, l.Plan.String())
@@ -212,7 +212,7 @@ func readLaws(text string, plan func(id int64) *Plan) ([]Law, error) {
 }
 
 func newLaw(v []int64, plan *Plan) (Law, error) {
-	l := Law{Law: pacer.Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7]},
+	l := Law{Law: pacer.Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], Seed: v[21]},
 		Base: v[8], Phase: Phase(v[9]), Prev: v[10], Cut: v[11], Plan: plan, Piece: int(v[13]),
 		Left: pacer.Piece{R0: v[14], R1: v[15], Den: v[16], Dur: v[17]}, End: v[18], Stop: v[19], Era: v[20]}
 	if err := l.Check(); err != nil {

@@ -126,15 +126,13 @@ func (p Process) root(number int64) word {
 // word returns the value for one of its uses.
 func (h word) word(use word) word { return mix(h + use*0x9E3779B9) }
 
-// mix scatters the bits of a word. The factors have 21 bits, so that the products are exact in doubles.
+// mix scatters the bits of a word. Doubles have no exclusive or, so it adds. The factors have 21 bits, so that the
+// products are exact.
 func mix(h word) word {
-	h ^= h >> 16
-	h *= 0x1F3D5B
-	h ^= h >> 15
-	h *= 0x1B56C5
-	h ^= h >> 13
-	h *= 0x16A95D
-	return h ^ h>>16
+	h = (h + h>>16) * 0x1F3D5B
+	h = (h + h>>15) * 0x1B56C5
+	h = (h + h>>13) * 0x16A95D
+	return h + h>>16
 }
 
 // split returns how many of a node's n slots are in its left half.
