@@ -138,6 +138,7 @@ func badRates() []mistake {
 		{[]string{"--qps", "10/5"}, "write a time above zero after the slash"},
 		{[]string{"--qps", "max", "--stage", "10s:5"}, "--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out"},
 		{[]string{"--qps", "max", "--profile", "sine:mean=5,amplitude=1,period=1s"}, "--qps max and --profile: the profile is the rate, leave --qps out"},
+		{[]string{"--qps", "max", "--arrivals", "poisson"}, "--qps max and --arrivals: a closed loop sends when an answer comes; leave --arrivals out, or give a rate"},
 		{[]string{"--qps", "max", "-n", "5"}, "--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate"},
 		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); " +
 			"to join anyway, leave --max-qps out; nothing was sent"},
@@ -188,6 +189,10 @@ func badDurations() []mistake {
 		{[]string{"--max-lag", "2h"}, "--max-lag: give a time up to 1h"},
 		{[]string{"--pace-resolution", "10ms"}, "give auto, precise, economical or a time up to 5ms, such as 250us"},
 		{[]string{"--pace-resolution", "often"}, "give auto, precise, economical or a time up to 5ms, such as 250us"},
+		{[]string{"--arrivals", "random"}, "--arrivals \"random\": write one of even, poisson, poisson:SEED"},
+		{[]string{"--arrivals", "poisson:0"}, "--arrivals \"poisson:0\": the seed is a whole number from 1 to 2147483646, such as poisson:42"},
+		{[]string{"--arrivals", "poisson:1e3"}, "the seed is a whole number from 1 to 2147483646"},
+		{[]string{"--arrivals", "poisson", "--limiter", "token-bucket"}, "--limiter and --arrivals: a limiter spaces requests itself; leave one of them out"},
 		{[]string{"--catch-up", "2h"}, "--catch-up: give a time up to 1h"},
 		{[]string{"--keep", "1s"}, "--keep: at least 1m"},
 		{[]string{"--permit-for", "0"}, "--permit-for 0: give a time from 1s to 10m0s, or --on-redis-loss stop"},

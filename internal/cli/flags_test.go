@@ -100,6 +100,9 @@ func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 	if yes() && !s.Max {
 		s.Requests = 1 + r.Int64N(1<<40)
 	}
+	if yes() && !s.Max {
+		s.Arrivals = fmt.Sprint("poisson:", 1+r.Int64N(1000))
+	}
 	if yes() {
 		s.MaxLag, s.CatchUp = span(time.Millisecond, time.Hour), span(0, time.Hour)
 	}

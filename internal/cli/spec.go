@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
 )
@@ -28,7 +29,7 @@ type Spec struct {
 	url                        once
 	schedule                   Schedule
 	maxLag, catchUp, timeout   Duration
-	onRedisLoss                string
+	onRedisLoss, arrivals      string
 	permitFor, deadman, warmup Duration
 	limiter                    limiterFlags
 	headers, thresholds        []string
@@ -49,6 +50,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s := f.set
 	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", ")+". Path, query, headers and body may have placeholders such as ${ordinal}: see docs/workloads.md")
 	f.schedule.addFlags(s)
+	s.StringVar(&f.arrivals, "arrivals", pacer.EvenArrivals, "how requests lie in time at the same rate, `even|poisson[:SEED]`: evenly spaced, "+
+		"or at random, as independent users come. See docs/workloads.md#arrivals")
 	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster; 0 = no limit")
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers have joined; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "drop and count a request that waits longer than this for a connection")
@@ -118,7 +121,7 @@ func (f *Spec) Spec(stdin io.Reader) (spec.Spec, error) {
 func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	s := spec.Spec{
 		Target: f.target, Requests: int64(f.requests),
-		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), MinWorkers: f.MinWorkers,
+		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), Arrivals: strings.TrimPrefix(f.arrivals, pacer.EvenArrivals), MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
 	}

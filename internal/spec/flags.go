@@ -192,6 +192,7 @@ func (f *flagList) schedule(s Spec) {
 	} else {
 		f.add("--profile", s.Profile, "")
 	}
+	f.add("--arrivals", s.Arrivals, "")
 	f.number("--min-workers", s.MinWorkers, 1)
 	f.time("--max-lag", s.MaxLag, DefaultMaxLag)
 	f.time("--catch-up", s.CatchUp, DefaultCatchUp)
