@@ -41,11 +41,30 @@ func (m *Mix) Due(step int, start, answered int64) int64 {
 
 // MeanSteps returns the mean number of requests of a slot.
 func (m *Mix) MeanSteps() float64 {
-	var steps int
-	for _, flow := range m.cycle {
-		steps += m.places[m.first[flow]].rest + 1
+	return float64(m.Requests(int64(len(m.cycle)))) / float64(len(m.cycle))
+}
+
+// Requests returns how many requests the first n slots of the cycle send if no step fails.
+func (m *Mix) Requests(n int64) (requests int64) {
+	whole, rest := n/int64(len(m.cycle)), n%int64(len(m.cycle))
+	for i, flow := range m.cycle {
+		steps := int64(m.places[m.first[flow]].rest + 1)
+		if requests += whole * steps; int64(i) < rest {
+			requests += steps
+		}
 	}
-	return float64(steps) / float64(len(m.cycle))
+	return requests
+}
+
+// Slots returns how many whole flows of the cycle send at most so many requests.
+func (m *Mix) Slots(requests int64) int64 {
+	w := int64(len(m.cycle))
+	n := requests / m.Requests(w) * w
+	for left := requests - m.Requests(n); ; n++ {
+		if left -= int64(m.places[m.first[m.cycle[n%w]]].rest + 1); left < 0 {
+			return n
+		}
+	}
 }
 
 // Cycle returns the number of places in the cycle: W.

@@ -182,3 +182,27 @@ func TestMixTravels(t *testing.T) {
 		t.Error(hosts)
 	}
 }
+
+// TestMixOfRequests: so many whole flows as fit into a number of requests, and no more.
+func TestMixOfRequests(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 300 {
+		s := mixed(1+rng.Int64N(20), 1+rng.Int64N(20), 1+rng.Int64N(20))
+		for i := range s.Flows {
+			s.Flows[i].Steps = make([]Step, 1+rng.IntN(5))
+		}
+		m := s.Mix()
+		requests := rng.Int64N(5000)
+		n := m.Slots(requests)
+		if m.Requests(n) > requests || m.Requests(n+1) <= requests {
+			t.Fatalf("%d flows for %d requests: %d, and with one more %d", n, requests, m.Requests(n), m.Requests(n+1))
+		}
+		var sum int64
+		for k := range uint64(n) {
+			sum += int64(m.Rest(m.Step(k)) + 1)
+		}
+		if sum != m.Requests(n) {
+			t.Fatalf("%d flows have %d requests, not %d", n, sum, m.Requests(n))
+		}
+	}
+}

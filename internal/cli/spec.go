@@ -165,6 +165,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if err := s.Target.Validate(); err != nil {
 		return s, err // before weights without bounds make a mix
 	}
+	if err := wholeFlows(&s); err != nil {
+		return s, err
+	}
 	if n := s.Target.Once(); n > 0 && s.Requests == 0 && !s.Max {
 		s.Requests = n // the run ends with the last row
 	}

@@ -89,15 +89,11 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 
 // flowRate makes flows per second of the rate: a slot is a flow. The rate of the file counts if no flag says one.
 func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
-	several, planned := s.Target.Walks(), len(s.Stages) > 0 || s.Profile != ""
+	several, curve := s.Target.Walks(), len(s.Stages) > 0 || s.Profile != ""
 	switch {
 	case several && f.Single:
 		return errors.New("--workload: its flows have several steps, and the rates of this command are requests per second; for now give flows of one step")
-	case several && planned:
-		return errors.New("--workload with --stage or --profile: their rates are requests per second, and its flows have several steps; for now use --qps, or rate in the file")
-	case several && s.Requests > 0:
-		return errors.New("--workload and --requests: its flows have several steps, and a run ends with whole flows; for now use --duration")
-	case s.Max || planned:
+	case s.Max || curve && s.QPS.Num == 0:
 		return nil
 	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0 && !of.Requests:
 		s.QPS = of.Rate
@@ -113,5 +109,19 @@ func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
 		return fmt.Errorf("--workload: %w", err)
 	}
 	s.QPS = flows
+	return nil
+}
+
+// wholeFlows makes flows of --requests: a slot is a flow, and a run ends with whole ones.
+func wholeFlows(s *spec.Spec) error {
+	if s.Requests == 0 || !s.Target.Walks() {
+		return nil
+	}
+	mix := s.Target.Mix()
+	flows := mix.Slots(s.Requests)
+	if flows == 0 {
+		return fmt.Errorf("--requests %d: the first flow has %d steps; give at least so many", s.Requests, mix.Requests(1))
+	}
+	s.Requests = flows
 	return nil
 }

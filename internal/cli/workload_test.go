@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -104,11 +105,43 @@ func TestWorkloadRate(t *testing.T) {
 		{single + "rate: 400 flows/s", []string{"--stage", "30s:200"}, "0"},
 		{single, []string{"--profile", "sine:mean=1k,amplitude=400,period=1m"}, "0"},
 		{single, []string{"--qps", "5", "-n", "10"}, "5"},
+		{several, []string{"--qps", "100", "--stage", "30s:200"}, "50"},
+		{several, []string{"--stage", "30s:200"}, "0"},
 	} {
 		file := filepath.Join(folder(t, map[string]string{"w.yaml": c.file}), "w.yaml")
 		_, s, err := reading(t, append(c.flags, "--workload", file)...)
 		if err != nil || s.Asks() != c.want {
 			t.Errorf("%s %q: %s, %v, want %s", c.file, c.flags, s.Asks(), err, c.want)
+		}
+	}
+}
+
+// TestCurvesOfFlows: stages, profiles and -n count requests, and their flags can be read again.
+func TestCurvesOfFlows(t *testing.T) {
+	const file = "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}], g: [c: {get: 'http://a/'}]}\nmix: {f: 1, g: 4}" // 6 requests in 5 flows
+	for _, c := range []struct {
+		flags    []string
+		peak     float64
+		requests int64
+		command  string
+	}{
+		{[]string{"--qps", "60", "--stage", "30s:600"}, 500, 0, "--qps 60 --stage 30s:600"},
+		{[]string{"--profile", "spike:base=120,peak=1.2k,every=5m,for=30s"}, 1000, 0, "--profile spike:base=120,peak=1.2k,every=5m,for=30s"},
+		{[]string{"--profile", "sine:mean=1k,amplitude=400,period=1m"}, 1400 * 5 / 6., 0, ""},
+		{[]string{"--qps", "60", "-n", "600"}, 50, 500, "--qps 60 --requests 600"},
+		{[]string{"--qps", "60", "-n", "601"}, 50, 500 + 1, "--requests 601"}, // g comes first
+	} {
+		path := filepath.Join(folder(t, map[string]string{"w.yaml": file}), "w.yaml")
+		_, s, err := reading(t, append(c.flags, "--workload", path)...)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if peak := s.Peak(); math.Abs(peak-c.peak) > 0.001 || s.Requests != c.requests {
+			t.Errorf("%q: peak %v, %d flows", c.flags, peak, s.Requests)
+		}
+		if again := strings.Join(s.Setting().Flags, " "); !strings.Contains(again, c.command) {
+			t.Errorf("%q: the flags are %s", c.flags, again)
 		}
 	}
 }
@@ -150,9 +183,7 @@ func TestBadWorkloads(t *testing.T) {
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.b}"), []string{"--qps", "5"}, "w.yaml:4:5: url: ${x.b}: the file has no such column; use one of ${x.a}"},
 		{"data: {x: {csv: x.csv, pick: once}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "-n", "9"}, "pick=once has 1 rows"},
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "--data", "x.csv"}, "w.yaml:1:8: --data has a file called x too"},
-		{several, []string{"--stage", "30s:5"}, "--workload with --stage or --profile: their rates are requests per second"},
-		{several, []string{"--profile", "sine:mean=1k,amplitude=400,period=1m"}, "for now use --qps, or rate in the file"},
-		{several, []string{"--qps", "5", "-n", "10"}, "--workload and --requests: its flows have several steps"},
+		{several, []string{"--qps", "5", "-n", "1"}, "--requests 1: the first flow has 2 steps; give at least so many"},
 		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `there is no step "x"; there is s`},
 	} {
 		dir := folder(t, map[string]string{"w.yaml": c.file, "x.csv": "a\n1\n"})

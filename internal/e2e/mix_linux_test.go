@@ -65,6 +65,36 @@ func TestMix(t *testing.T) {
 	}
 }
 
+// TestFlowsByRequests: stages and -n count requests, also if flows have several steps: two flows have three requests.
+func TestFlowsByRequests(t *testing.T) {
+	besides(t)
+	b := newBed(t)
+	file := filepath.Join(t.TempDir(), "w.yaml")
+	text := "base: " + b.web.URL() + "\nflows:\n  buy: [first: {get: /1}, second: {get: /2, after: 50ms}]\n  look: [third: {get: /3}]\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for i, c := range []struct {
+		args []string
+		want int64
+	}{
+		{[]string{"--qps", "600", "-n", "900"}, 900},
+		{[]string{"--qps", "600", "-n", "901"}, 900},
+		{[]string{"--qps", "300", "--stage", "1s:900", "--stage", "1s:0"}, 1050}, // 300 + 300 + 450
+		{[]string{"--profile", "steps:from=300,to=900,by=300,every=500ms"}, 900},
+	} {
+		b.web.Reset()
+		name := fmt.Sprint("flows-", i)
+		args := append(append(patient(), "--workload", file, "--min-workers", "2"), c.args...)
+		for _, p := range []*process{b.worker(name, args...), b.worker(name, args...)} {
+			p.wait(0)
+		}
+		if n := b.web.Count(); n != c.want {
+			t.Errorf("%q: %d requests arrived, want %d", c.args, n, c.want)
+		}
+	}
+}
+
 // table returns the lines about steps of a text report.
 func table(text string) string {
 	_, after, _ := strings.Cut(text, "\nsteps")

@@ -183,7 +183,11 @@ func (f *flagList) schedule(s Spec) {
 		f.add("--qps", asks, "")
 	}
 	f.time("--duration", s.Duration, 0)
-	f.number("--requests", s.Requests, 0)
+	requests := s.Requests
+	if requests > 0 && s.Target.Walks() {
+		requests = s.Target.Mix().Requests(requests) // as the flag takes it
+	}
+	f.number("--requests", requests, 0)
 	for _, stage := range s.Stages {
 		f.add("--stage", stage, "")
 	}

@@ -2,7 +2,9 @@ package spec
 
 import (
 	"fmt"
+	"math"
 	"math/big"
+	"slices"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
@@ -25,6 +27,29 @@ func FlowRate(t targets.Spec, requests pacer.Rate) (pacer.Rate, error) {
 			requests, mean.RatString())
 	}
 	return flows, nil
+}
+
+// flows returns a curve of slots for one of requests: all rates divided by the mean number of steps. A rate that is not
+// exact is rounded to a millionth of a slot per second.
+func flows(t targets.Spec, p pacer.Profile) pacer.Profile {
+	if !t.Walks() {
+		return p
+	}
+	p.Segments = slices.Clone(p.Segments)
+	for i := range p.Segments {
+		p.Segments[i].From, p.Segments[i].To = nearFlowRate(t, p.Segments[i].From), nearFlowRate(t, p.Segments[i].To)
+	}
+	return p
+}
+
+func nearFlowRate(t targets.Spec, requests pacer.Rate) pacer.Rate {
+	exact, err := FlowRate(t, requests)
+	if err == nil {
+		return exact
+	}
+	const den = 1_000_000
+	r, _ := new(big.Rat).Quo(big.NewRat(requests.Num*den, max(1, requests.Den)), steps(t)).Float64()
+	return pacer.Rate{Num: int64(math.Round(r)), Den: den}
 }
 
 // RequestRate is the inverse of FlowRate: requests per second of so many slots per second.

@@ -49,12 +49,13 @@ type Spec struct {
 	Version   int          `json:"version"`
 	CreatedBy string       `json:"created_by,omitempty"` // program and version, for the report; "" = unknown
 	Target    targets.Spec `json:"target"`
-	// Of the whole cluster; with stages, the rate they start from.
+	// Slots of the whole cluster; with stages, the rate they start from. Stages and Profile are requests. They differ if
+	// flows have several steps: see FlowRate.
 	QPS pacer.Rate `json:"qps"`
 	// Closed loop, as fast as the workers' connections allow: instead of a rate.
 	Max        bool          `json:"max,omitempty"`
 	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
-	Requests   int64         `json:"requests,omitempty"`    // of the whole cluster; 0 = no limit
+	Requests   int64         `json:"requests,omitempty"`    // slots of the whole cluster; 0 = no limit
 	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
 	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads; pacer.LoadProfile reads its file before
 	Arrivals   string        `json:"arrivals,omitempty"`    // as pacer.ParseArrivals reads; "" = slots are evenly spaced
@@ -131,7 +132,8 @@ func (s Spec) curve() (pacer.Profile, error) {
 	case s.Profile != "" && len(s.Stages) > 0:
 		return pacer.Profile{}, errors.New("--profile and --stage: give one of them")
 	case s.Profile != "":
-		return pacer.ParseProfile(s.Profile)
+		p, err := pacer.ParseProfile(s.Profile)
+		return flows(s.Target, p), err
 	case len(s.Stages) > 0:
 		if s.Duration > 0 {
 			return pacer.Profile{}, errors.New("--stage and --duration: the stages' lengths are the duration, leave --duration out")
@@ -142,6 +144,7 @@ func (s Spec) curve() (pacer.Profile, error) {
 			if err != nil {
 				return pacer.Profile{}, err
 			}
+			stage.To = nearFlowRate(s.Target, stage.To)
 			stages[i] = stage
 		}
 		return pacer.Stages(s.QPS, stages...), nil
