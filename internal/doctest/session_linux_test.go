@@ -121,7 +121,7 @@ func newSession(t *testing.T, name string, steps []step) *session {
 	}
 	redis, embedded, web := own("redis-server ", true), own("embedded:6380", false), own("loadctl target ", true)
 	if redis == "" {
-		s.redis = redistest.Start(t)
+		s.redis = redistest.Start(t, "--enable-debug-command", "local") // for moved
 		redis = s.redis.Addr()
 	}
 	if web == "" {
