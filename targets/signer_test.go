@@ -258,15 +258,27 @@ func TestCannotBeSigned(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
-	for _, local := range []Local{{}, {Credential: new(Credential)}} {
-		_, err := New(Spec{URL: "http://h/", Auth: setting}, local)
+	bearer := new(Credential)
+	if err := bearer.Set("Bearer x"); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		auth       string
+		credential *Credential
+	}{{setting, nil}, {setting, new(Credential)}, {setting, bearer}, {"bearer:@f", credential}} {
+		_, err := New(Spec{URL: "http://h/", Auth: c.auth}, Local{Credential: c.credential})
 		if err == nil || !strings.Contains(err.Error(), "the credential is missing") {
-			t.Error(err)
+			t.Errorf("%s with %v: %v", c.auth, c.credential, err)
 		}
-		_, _, err = NewWire(Spec{URL: "http://h/", Auth: "bearer:@f"}, Local{Credential: credential})
-		if err == nil || !strings.Contains(err.Error(), "the credential is missing") {
-			t.Error("a bearer token is no pair of keys:", err)
-		}
+	}
+}
+
+// TestExampleIsNotSigned: where a request is only shown, there are no keys.
+func TestExampleIsNotSigned(t *testing.T) {
+	setting, _, _ := sigV4(t, "s3", "")
+	all, err := Spec{URL: "http://h/${ordinal}", Auth: setting, Body: []byte("${ordinal}")}.Examples(2, nil, time.Now())
+	if err != nil || len(all) != 2 || all[1].URL != "http://h/1" || string(all[1].Body) != "1" || len(all[1].Headers) > 0 {
+		t.Errorf("%+v, %v", all, err)
 	}
 }
 

@@ -56,13 +56,13 @@ func (v Verifier) Check(r *http.Request) error {
 	}
 	hash := hex.EncodeToString(digest(string(body)))
 	if got := r.Header.Get("X-Amz-Content-Sha256"); got != hash && (got != "" || v.Service == "s3") {
-		return fmt.Errorf("X-Amz-Content-Sha256 is %q, and the body has %s", got, hash)
+		return fmt.Errorf("the header X-Amz-Content-Sha256 is %q, and the body has %s", got, hash)
 	}
 	scope := strings.Join([]string{date[:8], v.Region, v.Service, "aws4_request"}, "/")
 	rest, ok := strings.CutPrefix(strings.Join(r.Header["Authorization"], "+"), "AWS4-HMAC-SHA256 Credential="+v.AccessKey+"/"+scope+", SignedHeaders=")
 	signed, signature, ok2 := strings.Cut(rest, ", Signature=")
 	if !ok || !ok2 {
-		return fmt.Errorf("Authorization is %q", r.Header["Authorization"]) //nolint:revive,staticcheck // it is the name of a header
+		return fmt.Errorf("the header Authorization is %q", r.Header["Authorization"])
 	}
 	headers, err := canonicalHeaders(r, strings.Split(signed, ";"))
 	if err != nil {
