@@ -17,6 +17,7 @@ const (
 	AuthBasic  = "basic"
 	AuthBearer = "bearer"
 	AuthOAuth2 = "oauth2"
+	AuthSigV4  = "sigv4"
 )
 
 // maxAuth bounds the text of Spec.Auth, in bytes.
@@ -24,16 +25,21 @@ const maxAuth = 4096
 
 // An Auth says where the Authorization header of requests comes from: a Spec.Auth that was read. Only Basic is a secret.
 type Auth struct {
-	Kind string // AuthBasic, AuthBearer or AuthOAuth2
+	Kind string // AuthBasic, AuthBearer, AuthOAuth2 or AuthSigV4
 	// Basic is USER:PASSWORD, if it is part of the setting.
 	Basic string
-	// Secret is where the rest comes from: USER:PASSWORD, the token, or the client secret. It is empty if Basic is given.
+	// Secret is where the rest comes from: USER:PASSWORD, the token, the client secret, or the secret key. It is empty if
+	// Basic is given.
 	Secret Secret
 
 	// Of AuthOAuth2; "" = is not sent. The first two are never empty.
 	TokenURL, ClientID, Scope, Audience string
 	// Post sends id and secret of the client in the body (client_secret_post), and not as basic authorization.
 	Post bool
+
+	// Of AuthSigV4. The id of the key is AccessKey, or lies at AccessKeyAt. SessionToken may be empty.
+	Region, Service, AccessKey string
+	AccessKeyAt, SessionToken  Secret
 }
 
 // A Secret says where a secret lies on each machine: in a file, or in a variable of the environment. One is not empty.
@@ -48,8 +54,8 @@ func (s Secret) String() string {
 }
 
 // authForms lists what can be written.
-const authForms = "write basic:USER:PASSWORD, basic:@FILE, bearer:@FILE or oauth2:token_url=URL,client_id=ID,client_secret=@FILE; " +
-	"@env:NAME takes a variable instead of a file"
+const authForms = "write basic:USER:PASSWORD, basic:@FILE, bearer:@FILE, oauth2:token_url=URL,client_id=ID,client_secret=@FILE " +
+	"or sigv4:region=REGION,service=SERVICE,access_key=ID,secret_key=@FILE; @env:NAME takes a variable instead of a file"
 
 // ParseAuth reads a setting, in one of these forms:
 //
@@ -57,6 +63,7 @@ const authForms = "write basic:USER:PASSWORD, basic:@FILE, bearer:@FILE or oauth
 //	basic:@FILE
 //	bearer:@FILE
 //	oauth2:token_url=URL,client_id=ID,client_secret=@FILE[,scope=SCOPE][,audience=AUDIENCE][,auth_style=basic|post]
+//	sigv4:region=REGION,service=SERVICE,access_key=ID,secret_key=@FILE[,session_token=@FILE]
 //
 // @env:NAME may stand for @FILE. An error is one line that says what to do. It quotes nothing, because any part may be
 // a secret.
@@ -87,11 +94,16 @@ func ParseAuth(text string) (Auth, error) {
 			err = fmt.Errorf("%w, as in bearer:@FILE or bearer:@env:NAME", err)
 		}
 	case AuthOAuth2:
-		err = a.readSettings(rest)
+		err = readSettings(rest, a.setOAuth2, "token_url", "client_id", "client_secret")
+	case AuthSigV4:
+		err = readSettings(rest, a.setSigV4, "region", "service", "access_key", "secret_key")
 	default:
 		err = errors.New("there is no such kind; " + authForms)
 	}
-	if err != nil {
+	switch {
+	case err != nil && (kind == AuthOAuth2 || kind == AuthSigV4):
+		return Auth{}, fmt.Errorf("%s: %w", kind, err)
+	case err != nil:
 		return Auth{}, err
 	}
 	return a, nil
@@ -117,48 +129,60 @@ func parseSecret(text string) (Secret, error) {
 	return Secret{File: place}, nil
 }
 
-// readSettings reads what follows oauth2:, settings with commas between.
-func (a *Auth) readSettings(text string) (err error) {
+// readSettings reads name=value with commas between, and passes each to set. Those that are required must be there.
+func readSettings(text string, set func(name, value string) error, required ...string) error {
 	given := map[string]bool{}
 	for setting := range strings.SplitSeq(text, ",") {
 		name, value, found := strings.Cut(setting, "=")
 		switch {
 		case !found || value == "":
-			return errors.New("oauth2: each setting is written name=value, with commas between")
+			return errors.New("each setting is written name=value, with commas between")
 		case given[name]:
-			return errors.New("oauth2: a setting is given twice; leave one out")
+			return errors.New("a setting is given twice; leave one out")
 		}
 		given[name] = true
-		switch name {
-		case "token_url":
-			a.TokenURL, err = value, checkTokenURL(value)
-		case "client_id":
-			a.ClientID = value
-		case "client_secret":
-			if a.Secret, err = parseSecret(value); err != nil {
-				err = fmt.Errorf("client_secret: %w; write @FILE or @env:NAME", err)
-			}
-		case "scope":
-			a.Scope = value
-		case "audience":
-			a.Audience = value
-		case "auth_style":
-			if a.Post = value == "post"; !a.Post && value != "basic" {
-				err = errors.New("auth_style: write basic or post")
-			}
-		default:
-			err = errors.New("there is no such setting; use token_url, client_id, client_secret, scope, audience, auth_style")
-		}
-		if err != nil {
-			return fmt.Errorf("oauth2: %w", err)
+		if err := set(name, value); err != nil {
+			return err
 		}
 	}
-	for _, name := range []string{"token_url", "client_id", "client_secret"} {
+	for _, name := range required {
 		if !given[name] {
-			return fmt.Errorf("oauth2: %s is missing", name)
+			return fmt.Errorf("%s is missing", name)
 		}
 	}
 	return nil
+}
+
+// setOAuth2 takes a setting that follows oauth2:.
+func (a *Auth) setOAuth2(name, value string) (err error) {
+	switch name {
+	case "token_url":
+		a.TokenURL, err = value, checkTokenURL(value)
+	case "client_id":
+		a.ClientID = value
+	case "client_secret":
+		a.Secret, err = secretOf(name, value)
+	case "scope":
+		a.Scope = value
+	case "audience":
+		a.Audience = value
+	case "auth_style":
+		if a.Post = value == "post"; !a.Post && value != "basic" {
+			err = errors.New("auth_style: write basic or post")
+		}
+	default:
+		err = errors.New("there is no such setting; use token_url, client_id, client_secret, scope, audience, auth_style")
+	}
+	return err
+}
+
+// secretOf reads the place of a secret that is a setting.
+func secretOf(name, value string) (Secret, error) {
+	place, err := parseSecret(value)
+	if err != nil {
+		return Secret{}, fmt.Errorf("%s: %w; write @FILE or @env:NAME", name, err)
+	}
+	return place, nil
 }
 
 // checkTokenURL checks the URL of a token server.
@@ -216,14 +240,19 @@ func (s Spec) checkAuth() error {
 // checkCredential returns an error if requests need a credential that is not there.
 func (s Spec) checkCredential(local Local) error {
 	a, err := ParseAuth(s.Auth)
-	if s.Auth == "" || err != nil || a.Basic != "" || local.Credential.current() != nil {
+	there := local.Credential.current() != nil
+	if a.Kind == AuthSigV4 {
+		there = local.Credential.currentKeys() != nil
+	}
+	if s.Auth == "" || err != nil || a.Basic != "" || there {
 		return nil
 	}
 	return errors.New("auth: the credential is missing; put it in Local.Credential")
 }
 
 // authorization returns the line of the header for a request to u. It is empty if the spec's headers have one, or
-// nothing says what it holds. A header of the spec wins over the URL, and the URL over Auth: the more explicit one.
+// nothing says what it holds, or it differs with each request: see signer. A header of the spec wins over the URL, and
+// the URL over Auth: the more explicit one.
 func (s Spec) authorization(u *url.URL, c *Credential) (template.Text, error) {
 	literal := func(value string) template.Text { return template.Literal("Authorization: " + value + "\r\n") }
 	switch {
@@ -241,6 +270,8 @@ func (s Spec) authorization(u *url.URL, c *Credential) (template.Text, error) {
 		return template.Text{}, fmt.Errorf("auth: %w", err)
 	case a.Basic != "":
 		return literal(Basic(a.Basic)), nil
+	case a.Kind == AuthSigV4:
+		return template.Text{}, nil
 	}
 	return template.Literal("Authorization: ").Then(template.Live(c.add)).Then(template.Literal("\r\n")), nil
 }

@@ -28,6 +28,13 @@ func TestParseAuth(t *testing.T) {
 		oauth2Of("@s,auth_style=post"): {
 			Kind: AuthOAuth2, TokenURL: "https://h/t", ClientID: "c", Secret: Secret{File: "s"}, Post: true,
 		},
+		sigV4Of("@s"): {Kind: AuthSigV4, Region: "r", Service: "s3", AccessKey: "ID", Secret: Secret{File: "s"}},
+		sigV4Of("@env:S,session_token=@t"): {
+			Kind: AuthSigV4, Region: "r", Service: "s3", AccessKey: "ID", Secret: Secret{Env: "S"}, SessionToken: Secret{File: "t"},
+		},
+		"sigv4:service=es,secret_key=@a/b,session_token=@env:T,access_key=@env:ID,region=us-east-1": {
+			Kind: AuthSigV4, Region: "us-east-1", Service: "es", AccessKeyAt: Secret{Env: "ID"}, Secret: Secret{File: "a/b"}, SessionToken: Secret{Env: "T"},
+		},
 	} {
 		if got, err := ParseAuth(text); err != nil || got != want {
 			t.Errorf("%s: %+v, %v, want %+v", text, got, err, want)
@@ -50,6 +57,11 @@ func TestParseAuth(t *testing.T) {
 // oauth2Of returns a setting with this secret, and what follows it.
 func oauth2Of(secret string) string {
 	return "oauth2:token_url=https://h/t,client_id=c,client_secret=" + secret
+}
+
+// sigV4Of returns a setting with this secret key, and what follows it.
+func sigV4Of(secret string) string {
+	return "sigv4:region=r,service=s3,access_key=ID,secret_key=" + secret
 }
 
 // badAuth are settings that cannot be read, with what the error says.
@@ -84,6 +96,21 @@ func badAuth() map[string]string {
 		oauth2Of("@s") + ",auth_style=jwt":       "oauth2: auth_style: write basic or post",
 		oauth2Of(hidden):                         "oauth2: client_secret: give the place of the secret, not the secret itself; write @FILE",
 		oauth2Of("@"):                            "oauth2: client_secret: after @ comes the path",
+		"sigv4:":                                 "sigv4: each setting is written name=value",
+		"sigv4:" + hidden:                        "sigv4: each setting is written name=value",
+		"sigv4:service=s3":                       "sigv4: region is missing",
+		"sigv4:region=r":                         "sigv4: service is missing",
+		"sigv4:region=r,service=s":               "sigv4: access_key is missing",
+		"sigv4:region=r,service=s,access_key=ID": "sigv4: secret_key is missing",
+		sigV4Of(hidden):                          "sigv4: secret_key: give the place of the secret, not the secret itself; write @FILE or @env:NAME",
+		sigV4Of("@"):                             "sigv4: secret_key: after @ comes the path",
+		sigV4Of("@s") + ",session_token=" + hidden:                                  "sigv4: session_token: give the place of the secret",
+		sigV4Of("@s") + ",region=r":                                                 "sigv4: a setting is given twice",
+		sigV4Of("@s") + ",token=" + hidden:                                          "sigv4: there is no such setting; use region, service, access_key, secret_key, session_token",
+		"sigv4:region=us east":                                                      "sigv4: region: write a name such as us-east-1",
+		"sigv4:service=a/b":                                                         "sigv4: service: write a name such as s3",
+		"sigv4:access_key=" + hidden + "/+":                                         "sigv4: access_key: an id has only letters, digits, dots, dashes and underscores; give the id",
+		"sigv4:access_key=@env:A-B":                                                 "sigv4: access_key: after @env: comes the name of a variable",
 		"oauth2:token_url=ftp://h/,client_id=c,client_secret=@s":                    "oauth2: token_url: write https://",
 		"oauth2:token_url=h/token,client_id=c,client_secret=@s":                     "oauth2: token_url: write https://",
 		"oauth2:token_url=https://,client_id=c,client_secret=@s":                    "oauth2: token_url: write https://",

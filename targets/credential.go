@@ -6,9 +6,13 @@ import (
 	"sync/atomic"
 )
 
-// A Credential is the value of the Authorization header at this moment. The zero value has none yet. Any number of
-// goroutines may set it while requests use it: each request has the old value or the new one.
-type Credential struct{ value atomic.Pointer[string] }
+// A Credential is what authorizes requests at this moment: the value of the Authorization header, or the keys that sign
+// requests. The zero value has none yet. Any number of goroutines may set it while requests use it: each request has the
+// old value or the new one.
+type Credential struct {
+	value atomic.Pointer[string]
+	keys  atomic.Pointer[Keys]
+}
 
 // Set replaces the value, such as "Bearer abc". It fails if the value is empty or cannot stand in a header; then the old
 // one stays. The error does not quote the value.

@@ -209,7 +209,7 @@ func (t *httpTarget) follow(m *message, status int, location string) (*message, 
 	if err != nil || next.wire != nil {
 		return next, err
 	}
-	return next.filled(template.Request{}), nil // only the credential varies
+	return next.filled(template.Request{Time: time.Now().UnixNano()}), nil // only credential and signature vary
 }
 
 // allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host

@@ -22,10 +22,11 @@ type message struct {
 	close bool   // the connection is not reused
 
 	target     template.Text   // path and query
-	text, body template.Text   // if they vary: the head up to the length of the body, or the whole head; the body
+	text, body template.Text   // if they vary: the head up to the length of the body or the signature, or all of it; the body
 	values     []template.Text // of the headers of the spec
 	sized      bool            // the head has a length
 	alike      bool            // it varies with the credential only
+	signer     *signer         // writes the head from the length of the body on; nil = the message is not signed
 	parse      parser
 	request    template.Request // for which wire was filled
 }
@@ -80,13 +81,19 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	if s.NoKeepAlive && !given("Connection") {
 		add("Connection: close\r\n")
 	}
-	if m.sized = len(s.Body) > 0 || expectsBody(s.method()); m.sized {
-		add("Content-Length: ")
-	} else {
-		add("\r\n")
-	}
 	if m.body, err = parse(string(s.Body), saltBody); err != nil {
 		return nil, fmt.Errorf("body: %w", err)
+	}
+	m.sized = len(s.Body) > 0 || expectsBody(s.method())
+	switch m.signer, err = newSigner(m, credential); {
+	case err != nil:
+		return nil, err
+	case m.signer != nil:
+		return m, nil // each request has another signature
+	case m.sized:
+		add("Content-Length: ")
+	default:
+		add("\r\n")
 	}
 	m.alike = !varies && !m.body.Varies()
 	if !m.text.Varies() && !m.body.Varies() {
@@ -107,7 +114,10 @@ const (
 // one call.
 func (m *message) fill(b []byte, r template.Request) []byte {
 	b = m.text.Append(b[:0], r)
-	if !m.sized {
+	switch {
+	case m.signer != nil:
+		return m.sign(b, r)
+	case !m.sized:
 		return b
 	}
 	const widest = len("9223372036854775807\r\n\r\n")

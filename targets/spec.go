@@ -101,7 +101,7 @@ type Local struct {
 	Worker string
 	// Tables has the rows of all files in Spec.Data.
 	Tables Tables
-	// Credential is the value of the Authorization header for Spec.Auth.
+	// Credential is the value of the Authorization header for Spec.Auth, or the keys that sign requests.
 	Credential *Credential
 	// Halted is called just before the first byte of a request is written, because connecting may have taken long. If
 	// it returns true, the request is not sent and ends as ClassCanceled. nil means never. It must be safe for

@@ -322,6 +322,7 @@ func badAuth(t *testing.T) []mistake {
 	missing := filepath.Join(t.TempDir(), "missing")
 	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 	client := "oauth2:token_url=http://" + closed + "/,client_id=c,client_secret=@"
+	const signed = "sigv4:region=r,service=s3,access_key=ID,secret_key=@"
 	var all []mistake
 	for _, m := range [][2]string{
 		{"", "--auth: names no kind; write basic:USER:PASSWORD"},
@@ -345,6 +346,13 @@ func badAuth(t *testing.T) []mistake {
 		{client + "s,secret=" + secret, "--auth: oauth2: there is no such setting"},
 		{client + "s,scope", "--auth: oauth2: each setting is written name=value"},
 		{"oauth2:client_id=c", "--auth: oauth2: token_url is missing"},
+		{signed, "--auth: sigv4: secret_key: after @ comes the path"},
+		{strings.TrimSuffix(signed, "@") + secret, "--auth: sigv4: secret_key: give the place of the secret, not the secret itself; write @FILE or @env:NAME"},
+		{signed + missing, "--auth: secret_key: open " + missing + ": no such file or directory; the file must lie on each worker's machine; nothing was sent"},
+		{signed + file(t, secret+" x"), "--auth: secret_key: a key is visible ASCII without spaces; give it alone; nothing was sent"},
+		{signed + "s,session_token=" + secret, "--auth: sigv4: session_token: give the place of the secret"},
+		{signed + "s,secret=" + secret, "--auth: sigv4: there is no such setting; use region, service, access_key, secret_key, session_token"},
+		{"sigv4:region=r,service=s3,secret_key=@s", "--auth: sigv4: access_key is missing"},
 		{client + file(t, secret), "--auth: get a token from " + closed + ": dial tcp " + closed + ": connect: connection refused; check token_url; nothing was sent"},
 	} {
 		all = append(all, mistake{[]string{"--auth=" + m[0]}, m[1]})
@@ -354,6 +362,9 @@ func badAuth(t *testing.T) []mistake {
 		mistake{[]string{"--auth", "bearer:@f", "-H", "authorization: " + secret}, unused},
 		mistake{[]string{"--auth", "bearer:@f", "--url", "http://u:" + secret + "@h/"}, unused},
 		mistake{[]string{"--auth", "bearer:@f", "--url", "noop://"}, unused},
+		mistake{[]string{"--auth", signed + "f", "-H", "authorization: " + secret}, unused},
+		mistake{[]string{"--auth", signed + "f", "-H", "X-Amz-Date: " + secret}, "header X-Amz-Date: is part of the signature (auth sigv4); leave it out"},
+		mistake{[]string{"--auth", signed + "f", "--url", "http://127.0.0.1:9/?p[1]=a&p[10]=b"}, "auth: sigv4: names or values of the query sort differently once they are escaped"},
 		mistake{[]string{"--auth", client + "s", "--allow-hosts", "127.0.0.1:9"}, "the run gets tokens from " + closed + " (--auth), which --allow-hosts does not allow"},
 	)
 }

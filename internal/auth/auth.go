@@ -1,4 +1,5 @@
-// Package auth gets the value of the Authorization header of a run, on the machine of a worker, and keeps it new.
+// Package auth gets what authorizes the requests of a run, on the machine of a worker, and keeps it new: the value of the
+// Authorization header, or the keys that sign requests.
 //
 //	s, err := auth.Open(ctx, "bearer:@/run/token", auth.Options{}, log)
 //	if err != nil { … }
@@ -37,8 +38,19 @@ type Source struct {
 	kept       sync.WaitGroup
 }
 
-// getter gets the value of the header. next is how long until it should be got again; 0 = it never changes.
-type getter func(ctx context.Context) (value string, next time.Duration, err error)
+// getter gets the credential, and sets it. next is how long until it should be got again; 0 = it never changes.
+type getter func(ctx context.Context, c *targets.Credential) (next time.Duration, err error)
+
+// header is the getter of the value of a header.
+func header(get func(ctx context.Context) (value string, next time.Duration, err error)) getter {
+	return func(ctx context.Context, c *targets.Credential) (time.Duration, error) {
+		value, next, err := get(ctx)
+		if err != nil {
+			return 0, err
+		}
+		return next, c.Set(value)
+	}
+}
 
 // Options of a Source. The zero value trusts the certificates of the system.
 type Options struct {
@@ -62,11 +74,13 @@ func Open(ctx context.Context, setting string, o Options, log *slog.Logger) (*So
 	s := &Source{log: log}
 	switch a.Kind {
 	case targets.AuthOAuth2:
-		s.get = newClient(a, o).token
+		s.get = header(newClient(a, o).token)
+	case targets.AuthSigV4:
+		s.get = newKeys(a).get
 	default:
-		s.get = local(a)
+		s.get = header(local(a))
 	}
-	next, err := s.renew(ctx)
+	next, err := s.get(ctx, &s.credential)
 	if err != nil {
 		return nil, fmt.Errorf("--auth: %w", err)
 	}
@@ -95,15 +109,6 @@ func (s *Source) Close() {
 	s.kept.Wait()
 }
 
-// renew gets the value once.
-func (s *Source) renew(ctx context.Context) (next time.Duration, err error) {
-	value, next, err := s.get(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return next, s.credential.Set(value)
-}
-
 // keep renews the value until ctx ends.
 func (s *Source) keep(ctx context.Context, next time.Duration) {
 	var failures outage.Series
@@ -114,7 +119,7 @@ func (s *Source) keep(ctx context.Context, next time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		after, err := s.renew(ctx)
+		after, err := s.get(ctx, &s.credential)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/sigtest"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -145,25 +147,31 @@ func TestOpenFails(t *testing.T) {
 	const word = "hunter2"
 	t.Setenv("AUTH_TEST", "")
 	for setting, says := range map[string]string{
-		word:                                                "names no kind",
-		"bearer:@env:AUTH_NONE":                             "@env:AUTH_NONE: the variable is not set on this machine, or is empty; set it for each worker",
-		"bearer:@env:AUTH_TEST":                             "is empty",
-		"bearer:@/no/such":                                  "no such file or directory; the file must lie on each worker's machine",
-		"bearer:@" + t.TempDir():                            "is a directory; the file must lie on each worker's machine",
-		"bearer:@" + file(t, ""):                            "the file is empty; put the secret there",
-		"bearer:@" + file(t, "\n"):                          "the file is empty",
-		"bearer:@" + file(t, "Bearer "+word):                "a token has no spaces and no control characters; give it alone, without Bearer",
-		"bearer:@" + file(t, word+"\r\nX: y"):               "holds a line break or a control character",
-		"bearer:@" + file(t, word+"\x00"):                   "holds a line break or a control character",
-		"bearer:@" + file(t, word+"ä"):                      "a token has no spaces",
-		"bearer:@" + file(t, strings.Repeat(word, 1<<14)):   "is longer than 65536 bytes",
-		"basic:@" + file(t, word):                           "there is no password; it must hold USER:PASSWORD",
-		"basic:@" + file(t, "a:"+word+"\tb"):                "holds a line break or a control character",
-		"basic:@/no/such":                                   "no such file or directory",
-		client2("http://127.0.0.1:1/", "@/no/such"):         "client_secret: open /no/such: no such file",
-		client2("http://127.0.0.1:1/", "@"+file(t, word)):   "get a token from 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused; check token_url",
-		client2("http://127.0.0.1:1/", "@env:AUTH_NONE"):    "client_secret: @env:AUTH_NONE: the variable is not set",
-		client2("http://127.0.0.1:1/", "@"+file(t, "a\nb")): "client_secret",
+		word:                                                   "names no kind",
+		"bearer:@env:AUTH_NONE":                                "@env:AUTH_NONE: the variable is not set on this machine, or is empty; set it for each worker",
+		"bearer:@env:AUTH_TEST":                                "is empty",
+		"bearer:@/no/such":                                     "no such file or directory; the file must lie on each worker's machine",
+		"bearer:@" + t.TempDir():                               "is a directory; the file must lie on each worker's machine",
+		"bearer:@" + file(t, ""):                               "the file is empty; put the secret there",
+		"bearer:@" + file(t, "\n"):                             "the file is empty",
+		"bearer:@" + file(t, "Bearer "+word):                   "a token has no spaces and no control characters; give it alone, without Bearer",
+		"bearer:@" + file(t, word+"\r\nX: y"):                  "holds a line break or a control character",
+		"bearer:@" + file(t, word+"\x00"):                      "holds a line break or a control character",
+		"bearer:@" + file(t, word+"ä"):                         "a token has no spaces",
+		"bearer:@" + file(t, strings.Repeat(word, 1<<14)):      "is longer than 65536 bytes",
+		"basic:@" + file(t, word):                              "there is no password; it must hold USER:PASSWORD",
+		"basic:@" + file(t, "a:"+word+"\tb"):                   "holds a line break or a control character",
+		"basic:@/no/such":                                      "no such file or directory",
+		client2("http://127.0.0.1:1/", "@/no/such"):            "client_secret: open /no/such: no such file",
+		client2("http://127.0.0.1:1/", "@"+file(t, word)):      "get a token from 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused; check token_url",
+		client2("http://127.0.0.1:1/", "@env:AUTH_NONE"):       "client_secret: @env:AUTH_NONE: the variable is not set",
+		client2("http://127.0.0.1:1/", "@"+file(t, "a\nb")):    "client_secret",
+		signed("ID", "@env:AUTH_NONE", ""):                     "secret_key: @env:AUTH_NONE: the variable is not set on this machine, or is empty; set it for each worker",
+		signed("@/no/such", "@f", ""):                          "access_key: open /no/such: no such file or directory; the file must lie on each worker's machine",
+		signed("@"+file(t, word+"/+"), "@"+file(t, word), ""):  "access_key: an id has only letters, digits, dots, dashes and underscores; give the id, not the secret key",
+		signed("ID", "@"+file(t, word+" x"), ""):               "secret_key: a key is visible ASCII without spaces; give it alone",
+		signed("ID", "@"+file(t, word), "@"+file(t, "")):       "session_token: @",
+		signed("ID", "@"+file(t, word), "@"+file(t, word+"ä")): "session_token: a token is visible ASCII",
 	} {
 		s, err := Open(t.Context(), setting, Options{}, slog.Default())
 		if err == nil || s != nil || !strings.HasPrefix(err.Error(), "--auth: ") || !strings.Contains(err.Error(), says) ||
@@ -424,5 +432,100 @@ func TestOpenEnds(t *testing.T) {
 	<-accepted
 	if err == nil || !strings.Contains(err.Error(), "canceled") {
 		t.Errorf("%v", err)
+	}
+}
+
+// signs returns what requests are signed with now: the id of the key, and the session token. It fails if the secret key is
+// another one.
+func signs(t *testing.T, s *Source, secretKey string) (id, token string) {
+	t.Helper()
+	w, _, err := targets.NewWire(targets.Spec{URL: "http://h/", Auth: signed("ID", "@f", "@f")}, targets.Local{Credential: s.Credential()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(w.Fill(nil, targets.Call{}))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, id, _ = strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	id, _, _ = strings.Cut(id, "/")
+	token = r.Header.Get("X-Amz-Security-Token")
+	v := sigtest.Verifier{Region: "r", Service: "es", AccessKey: id, SecretKey: secretKey, SessionToken: token}
+	if err := v.Check(r); err != nil {
+		return "", err.Error()
+	}
+	return id, token
+}
+
+// signed returns a setting for signatures; "" leaves the session token out.
+func signed(id, secretKey, token string) string {
+	setting := "sigv4:region=r,service=es,access_key=" + id + ",secret_key=" + secretKey
+	if token != "" {
+		setting += ",session_token=" + token
+	}
+	return setting
+}
+
+// TestKeys: where each part comes from, and which are read again.
+func TestKeys(t *testing.T) {
+	t.Setenv("AUTH_ID", "AKIDENV\n")
+	t.Setenv("AUTH_KEY", "s3cret/+=")
+	for _, c := range []struct {
+		setting, id, token string
+		again              bool
+	}{
+		{signed("AKID", "@env:AUTH_KEY", ""), "AKID", "", false},
+		{signed("@env:AUTH_ID", "@env:AUTH_KEY", "@env:AUTH_ID"), "AKIDENV", "AKIDENV", false},
+		{signed("@"+file(t, "AKIDFILE\r\n"), "@"+file(t, "s3cret/+=\n"), "@"+file(t, "t0ken/+=")), "AKIDFILE", "t0ken/+=", true},
+		{signed("AKID", "@env:AUTH_KEY", "@"+file(t, "t0ken")), "AKID", "t0ken", true},
+	} {
+		s, _ := start(t, c.setting, Options{})
+		if id, token := signs(t, s, "s3cret/+="); id != c.id || token != c.token || (s.stop != nil) != c.again {
+			t.Errorf("%s: %s, %s, read again %v", c.setting, id, token, s.stop != nil)
+		}
+	}
+}
+
+// TestKeysFromAPipe: it is read once, while the other parts change.
+func TestKeysFromAPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := io.WriteString(w, "s3cret\n"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	path := file(t, "one")
+	s, log := start(t, signed("AKID", fmt.Sprintf("@/dev/fd/%d", r.Fd()), "@"+path), Options{})
+	for _, want := range []string{"one", "two"} {
+		replace(t, path, want)
+		until(t, want, func() bool { _, token := signs(t, s, "s3cret"); return token == want })
+	}
+	if log.String() != "" {
+		t.Errorf("the log says\n%s", log)
+	}
+}
+
+// TestKeyRotation: changed files are used. While one cannot be used, the old keys stay.
+func TestKeyRotation(t *testing.T) {
+	id, key, token := file(t, "AKID1"), file(t, "s3cret1"), file(t, "t0ken1")
+	s, log := start(t, signed("@"+id, "@"+key, "@"+token), Options{})
+	replace(t, token, "t0ken "+secret)
+	until(t, "a line in the log", func() bool { return strings.Contains(log.String(), "session_token: a token is visible ASCII") })
+	replace(t, id, "AKID2")
+	replace(t, key, "s3cret2")
+	if err := os.Remove(token); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "another one, after the new keys were read", func() bool { return strings.Contains(log.String(), "session_token: open "+token) })
+	if got, with := signs(t, s, "s3cret1"); got != "AKID1" || with != "t0ken1" {
+		t.Errorf("%s, %s: a part of the new keys is used", got, with)
+	}
+	replace(t, token, "t0ken2\n")
+	until(t, "the new keys", func() bool { got, with := signs(t, s, "s3cret2"); return got == "AKID2" && with == "t0ken2" })
+	if text := log.String(); strings.Contains(text, secret) || strings.Contains(text, "s3cret") {
+		t.Errorf("the log says\n%s", text)
 	}
 }

@@ -16,10 +16,10 @@ import (
 const mostBytes = 64 << 10
 
 // local returns what reads a password or a token of this machine.
-func local(a targets.Auth) getter {
+func local(a targets.Auth) func(context.Context) (string, time.Duration, error) {
 	next := lookEvery
-	if a.Secret.Env != "" || isPipe(a.Secret.File) {
-		next = 0 // nobody else can change the environment of a process, and a pipe has nothing more
+	if isFixed(a.Secret) {
+		next = 0
 	}
 	return func(context.Context) (string, time.Duration, error) {
 		secret, err := read(a.Secret)
@@ -57,6 +57,10 @@ func read(from targets.Secret) (secret string, err error) {
 	}
 	return secret, nil
 }
+
+// isFixed reports whether a secret never changes: nobody else can change the environment of a process, and a pipe has
+// nothing more.
+func isFixed(from targets.Secret) bool { return from.Env != "" || isPipe(from.File) }
 
 // isPipe reports whether a file can be read once only, such as <(…) of a shell.
 func isPipe(path string) bool {

@@ -74,7 +74,8 @@ func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 		target.Timeout = span(time.Millisecond, time.Hour)
 	}
 	target.NoKeepAlive, target.Insecure = yes(), yes()
-	target.Auth = one("", "bearer:@/run/a token", "bearer:@env:TOKEN", "basic:@f", "oauth2:token_url=https://h/t?a=b,client_id=c,client_secret=@s,scope=a b")
+	target.Auth = one("", "bearer:@/run/a token", "bearer:@env:TOKEN", "basic:@f", "oauth2:token_url=https://h/t?a=b,client_id=c,client_secret=@s,scope=a b",
+		"sigv4:region=r,service=s3,access_key=ID,secret_key=@/run/a key,session_token=@env:T")
 	if yes() {
 		target.ConnectTo = []string{"h:443:127.0.0.1:8443", "::[::1]:80"}[:1+r.IntN(2)]
 	} else {
