@@ -11,12 +11,13 @@ type Call struct {
 type Session struct {
 	Start  int64 // when the flow's slot was due; for its owner alone
 	values []string
+	jar    *jar // nil = no request had to do with cookies
 }
 
-// Reset forgets what was taken.
+// Reset forgets what was taken, and the cookies.
 func (s *Session) Reset() {
 	clear(s.values)
-	s.Start, s.values = 0, s.values[:0]
+	s.Start, s.values, s.jar = 0, s.values[:0], nil
 }
 
 // keep keeps a value under an index.
