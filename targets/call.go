@@ -4,7 +4,7 @@ package targets
 type Call struct {
 	Number  uint64   // ordinal of the slot that started the flow; it fills placeholders
 	Step    int      // index of the step in the workload, as Mix.Step gives it; 0 without flows
-	Session *Session // what the flow has taken so far; nil = nothing, and nothing is kept
+	Session *Session // what the flow has taken so far, and its cookies; nil = nothing, and nothing is kept
 }
 
 // A Session is what a flow keeps from step to step. One request uses it at a time.
