@@ -175,6 +175,28 @@ func TestHostileCookies(t *testing.T) {
 	walk(t, open(t, visits(server.URL, "/", "/", "/"), Local{}), new(Session), 3)
 }
 
+// TestHostileCookiesOfAWire: the same for the event loop, which reads answers itself.
+func TestHostileCookiesOfAWire(t *testing.T) {
+	w, ok, err := NewWire(visits("http://a.test", "/", "/"), Local{})
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	session := new(Session)
+	w.Fill(nil, Call{Session: session})
+	for i := range 5000 {
+		header := setting(fmt.Sprintf("c%d=%s; Path=/", i, strings.Repeat("x", i%5000)))
+		if out := w.Outcome(header, 0, nil, "", session); out.Class != "" {
+			t.Fatalf("%+v", out)
+		}
+	}
+	if n := len(w.Step(1).Fill(nil, Call{Step: 1, Session: session})); n < 400 || n > 17<<10 {
+		t.Errorf("a request of %d bytes", n)
+	}
+	if out := w.Outcome(setting("a=1"), 0, nil, "", nil); out.Class != "" { // a caller without sessions
+		t.Errorf("%+v", out)
+	}
+}
+
 // TestCookiesCostNothingElsewhere: requests that can have no cookies of an answer are built once, and heads of answers
 // are remembered, as without cookies.
 func TestCookiesCostNothingElsewhere(t *testing.T) {

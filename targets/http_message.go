@@ -27,7 +27,7 @@ type message struct {
 	values     []template.Text // of the headers of the spec
 	sized      bool            // the head has a length
 	place      cookies.Place   // for cookies; without a path if that varies
-	cookies    []template.Text // of the request itself, if Spec.Cookies
+	cookies    []template.Text // of the request itself, if Spec.Cookies: then text ends before all cookies
 	alike      bool            // it varies with the credential only
 	signer     *signer         // writes the head from the length of the body on; nil = the message is not signed
 	parse      parser

@@ -13,8 +13,8 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// A porter gives each login a cookie with its number and a secret, and changes the secret at each step. It notes requests
-// that bring anything but the one cookie that they should.
+// A porter gives each login a cookie with its number and a secret, and changes the secret at each step. It notes
+// requests that bring anything but the one cookie that they should.
 type porter struct {
 	mu      sync.Mutex
 	secret  int
@@ -42,8 +42,8 @@ func (p *porter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Set-Cookie", "gone=1; Path=/; Max-Age=0")
 }
 
-// TestCookies: a fleet of two, of which one worker knows only the name of the run, runs 400 flows with the event loop, and
-// as many with TLS. Each request after a login brings the cookie of its own flow, as the answer before it set it.
+// TestCookies: a fleet of two, of which one worker knows only the name of the run, runs 400 flows with the event loop,
+// and as many with TLS. Each request after a login brings the cookie of its own flow, as the answer before it set it.
 func TestCookies(t *testing.T) {
 	besides(t)
 	const flows = 400

@@ -13,8 +13,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestCookies: the event loop sends the cookies of each flow's own answers, whatever the order in which answers come, on
-// shared connections. A session that is used again has none.
+// TestCookies: the event loop sends the cookies of each flow's own answers, whatever the order in which answers come,
+// on shared connections. A session that is used again has none.
 func TestCookies(t *testing.T) {
 	const flows = 20
 	url := serve(t, func(c *net.TCPConn) {

@@ -12,10 +12,10 @@
 //	GET /logout       ends the session           200 {"ok": true}
 //	/echo             any method                 200 {"method": …, "path": …, "query": …, "headers": …, "body": …}
 //
-// A token comes in "Authorization: Bearer T", or else in the cookie session. Without one that a login gave, or after its
-// logout, the answer is 401. If the body of a request names another user than the token, it is 403: so variables of two
-// users that are mixed up do not go unnoticed. A payment without Idempotency-Key is 400, and one whose key came before
-// is 409.
+// A token comes in "Authorization: Bearer T", or else in the cookie session. Without one that a login gave, or after
+// its logout, the answer is 401. If the body of a request names another user than the token, it is 403: so variables of
+// two users that are mixed up do not go unnoticed. A payment without Idempotency-Key is 400, and one whose key came
+// before is 409.
 //
 // Guarantees: memory is bounded. A token carries its user and a signature, so logins take none. Keys and ended sessions
 // take 134 MB each at most; after seen.Most of them no more are remembered. The price of an id is always the same.

@@ -68,8 +68,8 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// alike reports whether both jars have to do the same. The library keeps a space before a value, removes line breaks, adds
-// up times until they are negative, and has no bounds.
+// alike reports whether both jars have to do the same. The library keeps a space before a value, removes line breaks,
+// adds up times until they are negative, and has no bounds.
 func alike(c *http.Cookie, header string) bool {
 	return !strings.ContainsFunc(header, isControl) && c.Value == trim(c.Value) && c.MaxAge <= 1<<30 && len(header) <= MostLine
 }

@@ -5,11 +5,11 @@
 //	jar.Set("sid=7; Path=/; Secure", shop, time.Now())
 //	line := jar.Append([]byte("Cookie: "), "", shop, time.Now()) // Cookie: sid=7
 //
-// Guarantees: a jar holds at most Most cookies and MostBytes, whatever a server sends. What does not fit is dropped, and
-// the cookies that are there stay. Nothing that it appends ends a line of a head.
+// Guarantees: a jar holds at most Most cookies and MostBytes, whatever a server sends. What does not fit is dropped,
+// and the cookies that are there stay. Nothing that it appends ends a line of a head.
 //
-// Not here: public suffixes. A server of shop.co.uk may set a cookie for all of co.uk. SameSite and HttpOnly mean nothing
-// without pages and scripts.
+// Not here: public suffixes. A server of shop.co.uk may set a cookie for all of co.uk. SameSite and HttpOnly mean
+// nothing without pages and scripts.
 package cookies
 
 import (
@@ -30,8 +30,8 @@ type Jar struct {
 	all []cookie // those of longer paths first, and else older ones (RFC 6265, 5.4)
 }
 
-// Set keeps, replaces or deletes the cookie of a Set-Cookie header in an answer that came from a place at now. It ignores
-// a header that is wrong, that the place may not send, or that does not fit.
+// Set keeps, replaces or deletes the cookie of a Set-Cookie header in an answer that came from a place at now. It
+// ignores a header that is wrong, that the place may not send, or that does not fit.
 func (j *Jar) Set(header string, from Place, now time.Time) {
 	c, ok := parse(header, from, now)
 	if !ok {

@@ -13,8 +13,8 @@ type Place struct {
 	secure bool   // it is sent over TLS, or stays on this machine
 }
 
-// At returns the place of a request to a host, with or without a port, and a path, with or without a query. tls says that
-// it is encrypted.
+// At returns the place of a request to a host, with or without a port, and a path, with or without a query. tls says
+// that it is encrypted.
 func At(host, path string, tls bool) Place {
 	host = strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
 	return Place{host, "", tls || isLocal(host)}.WithPath(path)
@@ -41,11 +41,11 @@ func (p Place) folder() string {
 	return strings.Clone(p.path[:i])
 }
 
-// domain returns the host that a cookie from this place belongs to, and whether it belongs to the hosts below it too. It
-// returns false if the attribute names a host that the place may not speak for.
+// domain returns the host that a cookie from this place belongs to, and whether it belongs to the hosts below it too.
+// It returns false if the attribute names a host that the place may not speak for.
 //
-// A domain without a dot is a top-level domain, or a name such as localhost. Such a name may only mean itself, as may an
-// IP address.
+// A domain without a dot is a top-level domain, or a name such as localhost. Such a name may only mean itself, as may
+// an IP address.
 func (p Place) domain(attribute string) (host string, all, ok bool) {
 	domain := strings.ToLower(strings.TrimPrefix(attribute, "."))
 	switch {
