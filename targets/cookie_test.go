@@ -1,6 +1,8 @@
 package targets
 
 import (
+	"bufio"
+	"bytes"
 	"fmt"
 	"io"
 	"net/http"
@@ -257,5 +259,37 @@ func TestCheckCookies(t *testing.T) {
 		if err := s.Validate(); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
+	}
+}
+
+// TestSignedCookies: a signed request has the cookies of its flow, and its signature is right: it does not cover them.
+func TestSignedCookies(t *testing.T) {
+	setting, credential, v := sigV4(t, "execute-api", "")
+	check := &verified{v: v}
+	var seen []string
+	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		seen = append(seen, r.Header.Get("Cookie"))
+		w.Header().Set("Set-Cookie", "sid=1")
+		check.ServeHTTP(w, r)
+	})
+	spec := visits(server.URL, "/a", "/b?${ordinal}")
+	spec.Auth, spec.Flows[0].Steps[1].Body = setting, []byte("${ordinal}")
+	local := Local{Credential: credential}
+	session := new(Session)
+	walk(t, open(t, spec, local), session, 2)
+	if got := strings.Join(seen, ", "); got != ", sid=1" || len(check.errs) > 0 {
+		t.Errorf("%q, %v", got, check.errs)
+	}
+	w, ok, err := NewWire(spec, local)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	text := w.Step(1).Fill(nil, Call{Step: 1, Session: session})
+	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))
+	if err == nil {
+		err = v.Check(r)
+	}
+	if err != nil || r.Header.Get("Cookie") != "sid=1" {
+		t.Errorf("%v of\n%s", err, text)
 	}
 }
