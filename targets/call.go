@@ -4,19 +4,20 @@ package targets
 type Call struct {
 	Number  uint64   // ordinal of the slot that started the flow; it fills placeholders
 	Step    int      // index of the step in the workload, as Mix.Step gives it; 0 without flows
-	Session *Session // what the flow has taken so far; nil = nothing, and nothing is kept
+	Session *Session // what the flow has taken so far, and its cookies; nil = nothing, and nothing is kept
 }
 
 // A Session is what a flow keeps from step to step. One request uses it at a time.
 type Session struct {
 	Start  int64 // when the flow's slot was due; for its owner alone
 	values []string
+	jar    *jar // nil = no request had to do with cookies
 }
 
-// Reset forgets what was taken.
+// Reset forgets what was taken, and the cookies.
 func (s *Session) Reset() {
 	clear(s.values)
-	s.Start, s.values = 0, s.values[:0]
+	s.Start, s.values, s.jar = 0, s.values[:0], nil
 }
 
 // keep keeps a value under an index.

@@ -57,7 +57,7 @@ func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, e
 	for _, name := range s.taken {
 		r.Taken = append(r.Taken, standIn(name))
 	}
-	filled := m.filled(r)
+	filled := m.filled(r, nil)
 	one := filled.filledSpec()
 	if m.target.Varies() {
 		one.URL = filled.filledURL().String()

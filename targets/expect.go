@@ -15,6 +15,7 @@ type expectation struct {
 	statuses statuses
 	checks   check.List
 	takes    []take
+	cookies  bool         // the session keeps those of the answer
 	limits   http1.Limits // an answer must be read with these
 }
 
@@ -34,7 +35,8 @@ func newExpectation(s Spec) (e expectation, err error) {
 	} else if e.statuses, err = parseStatuses(s.Expect); err != nil {
 		return e, err
 	}
-	e.limits = http1.Limits{Body: s.bodyLimit(), Content: e.checks.Content(), Fields: e.checks.Fields()}
+	e.cookies = s.Cookies
+	e.limits = http1.Limits{Body: s.bodyLimit(), Content: e.checks.Content(), Fields: e.checks.Fields() || s.Cookies}
 	return e, e.addTakes(s)
 }
 
@@ -63,8 +65,11 @@ func (e *expectation) addTakes(s Spec) error {
 }
 
 // failed returns the class of an answer that took so long; "" if it is as expected. Then the session has what the step
-// takes.
+// takes. It has the cookies in any case: the answer may be a redirect that is followed.
 func (e *expectation) failed(a check.Answer, took time.Duration, session *Session) string {
+	if e.cookies && session != nil {
+		session.setCookies(a)
+	}
 	if !e.statuses.contain(a.Status()) {
 		return ClassStatus
 	}

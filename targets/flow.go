@@ -143,6 +143,7 @@ func (s Spec) steps() []Spec {
 		var taken []string
 		for _, step := range f.Steps {
 			one := s.single(step, mix, taken)
+			one.Cookies = s.Cookies && s.remembers(f)
 			all, taken = append(all, one), one.taken
 		}
 	}

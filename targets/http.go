@@ -25,7 +25,7 @@ import (
 //
 // A request is tried again on another connection in one case only: a reused connection took none of its bytes.
 //
-// HTTP/2, compression, cookies and proxies from the environment are not used. TLS sessions are not resumed. Bytes are
+// HTTP/2, compression and proxies from the environment are not used. TLS sessions are not resumed. Bytes are
 // those of the HTTP messages: heads, bodies and chunk sizes, without the overhead of TLS and TCP. They add up over
 // redirects.
 type httpTarget struct {
@@ -84,6 +84,9 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 	if err := ctx.Err(); err != nil {
 		return Outcome{Class: classify(err, ClassCanceled)}
 	}
+	if t.spec.Cookies && c.Session == nil {
+		c.Session = new(Session) // for redirects
+	}
 	a := asking{session: c.Session, began: t.began.Add(time.Since(t.began)), expect: &t.expect, long: &t.buffers} // like time.Now, but reads one clock instead of two
 	deadline := a.began.Add(t.spec.timeout())
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
@@ -105,7 +108,7 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 			return out
 		}
 		var err error
-		if m, err = t.follow(m, out.Status, location); err != nil || hop == t.spec.Redirects {
+		if m, err = t.follow(m, out.Status, location, c.Session); err != nil || hop == t.spec.Redirects {
 			out.Class = ClassRedirect
 			return out
 		}
@@ -116,13 +119,13 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 // there is another one.
 func (t *httpTarget) filled(c Call) *message {
 	if !t.first.alike {
-		return t.first.filled(t.filler.request(c))
+		return t.first.filled(t.filler.request(c), c.Session)
 	}
 	now := t.credential.current()
 	if last := t.authorized.Load(); last != nil && last.credential == now {
 		return last.message
 	}
-	m := t.first.filled(template.Request{})
+	m := t.first.filled(template.Request{}, nil)
 	if t.credential.current() == now { // else m may have either
 		t.authorized.Store(&authorized{now, m})
 	}
@@ -193,7 +196,7 @@ func port(u *url.URL) string {
 }
 
 // follow returns the request that a redirect asks for, after m was answered with status.
-func (t *httpTarget) follow(m *message, status int, location string) (*message, error) {
+func (t *httpTarget) follow(m *message, status int, location string, session *Session) (*message, error) {
 	base := m.filledURL()
 	u, err := base.Parse(location)
 	if err != nil {
@@ -209,7 +212,8 @@ func (t *httpTarget) follow(m *message, status int, location string) (*message, 
 	if err != nil || next.wire != nil {
 		return next, err
 	}
-	return next.filled(template.Request{Time: time.Now().UnixNano()}), nil // only credential and signature vary
+	// Only credential, signature and cookies vary.
+	return next.filled(template.Request{Time: time.Now().UnixNano()}, session), nil
 }
 
 // allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/loadctl/loadctl/targets/cookies"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
@@ -25,6 +26,8 @@ type message struct {
 	text, body template.Text   // if they vary: the head up to the length of the body or the signature, or all of it; the body
 	values     []template.Text // of the headers of the spec
 	sized      bool            // the head has a length
+	place      cookies.Place   // for cookies; without a path if that varies
+	cookies    []template.Text // of the request itself, if Spec.Cookies: then text ends before all cookies
 	alike      bool            // it varies with the credential only
 	signer     *signer         // writes the head from the length of the body on; nil = the message is not signed
 	parse      parser
@@ -70,6 +73,10 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		}
 		m.values = append(m.values, value)
 		varies = varies || value.Varies()
+		if s.Cookies && isCookie(h) {
+			m.cookies = append(m.cookies, value)
+			continue
+		}
 		add("%s: ", h.Name)
 		m.text = m.text.Then(value)
 		add("\r\n")
@@ -85,19 +92,19 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		return nil, fmt.Errorf("body: %w", err)
 	}
 	m.sized = len(s.Body) > 0 || expectsBody(s.method())
+	if s.Cookies {
+		m.place = m.placeOf(u)
+	}
 	switch m.signer, err = newSigner(m, credential); {
 	case err != nil:
 		return nil, err
-	case m.signer != nil:
-		return m, nil // each request has another signature
-	case m.sized:
-		add("Content-Length: ")
-	default:
-		add("\r\n")
+	case m.signer != nil, s.Cookies:
+		return m, nil // each request has another signature, and each flow other cookies
 	}
+	m.text = m.text.Then(template.Literal(m.end()))
 	m.alike = !varies && !m.body.Varies()
 	if !m.text.Varies() && !m.body.Varies() {
-		m.wire = m.fill(nil, m.request)
+		m.wire = m.fill(nil, m.request, nil)
 		m.text, m.body = template.Text{}, template.Text{} // wire has it all, and a body may be long
 	}
 	return m, nil
@@ -110,14 +117,28 @@ const (
 	saltHeaders // and one more for each header
 )
 
+// end returns the end of the head, up to the length of the body.
+func (m *message) end() string {
+	if m.sized {
+		return "Content-Length: "
+	}
+	return "\r\n"
+}
+
 // fill writes the message into b, over what was there. One buffer, so that small requests leave in one segment, with
-// one call.
-func (m *message) fill(b []byte, r template.Request) []byte {
+// one call. The session has the cookies, and notes where the request goes; it may be nil.
+func (m *message) fill(b []byte, r template.Request, session *Session) []byte {
 	b = m.text.Append(b[:0], r)
+	if m.spec.Cookies {
+		b = m.addCookies(b, r, session)
+	}
 	switch {
 	case m.signer != nil:
 		return m.sign(b, r)
-	case !m.sized:
+	case m.spec.Cookies:
+		b = append(b, m.end()...)
+	}
+	if !m.sized {
 		return b
 	}
 	const widest = len("9223372036854775807\r\n\r\n")
@@ -128,10 +149,10 @@ func (m *message) fill(b []byte, r template.Request) []byte {
 	return b[:at+len(size)+copy(b[at+len(size):], b[from:])]
 }
 
-// filled returns a message that varies as it is for one request.
-func (m *message) filled(r template.Request) *message {
+// filled returns a message that varies as it is for one request of a session.
+func (m *message) filled(r template.Request, session *Session) *message {
 	f := *m
-	f.request, f.wire = r, m.fill(nil, r)
+	f.request, f.wire = r, m.fill(nil, r, session)
 	return &f
 }
 

@@ -141,6 +141,7 @@ func (s Spec) Diff(o Spec) []string {
 	show("redirects", s.Redirects, o.Redirects)
 	show("body limit", s.bodyLimit(), o.bodyLimit())
 	show("expect", s.expect(), o.expect())
+	show("cookies", s.Cookies, o.Cookies)
 	show("checks", quoted(s.Checks), quoted(o.Checks))
 	return lines
 }

@@ -53,7 +53,7 @@ func TestSignature(t *testing.T) {
 		}
 		want := "GET " + c.target + " HTTP/1.1\r\nHost: example.amazonaws.com\r\nUser-Agent: loadctl\r\nX-Amz-Date: 20150830T123600Z\r\n" + token +
 			"Authorization: AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request, SignedHeaders=" + names + ", Signature=" + c.want + "\r\n\r\n"
-		if got := string(wire.message.fill(nil, template.Request{Time: at})); got != want {
+		if got := string(wire.message.fill(nil, template.Request{Time: at}, nil)); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.target, got, want)
 		}
 	}

@@ -73,6 +73,10 @@ type Spec struct {
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`
 
+	// Cookies gives each flow a cookie jar of its own: cookies of an answer go into the later requests of the flow, and
+	// into those of redirects. Without Flows it is an error.
+	Cookies bool `json:"cookies,omitempty"`
+
 	mix   *Mix     // of the workload that this spec is one step of; nil = it is none
 	taken []string // names of what the steps of its flow take, up to this one
 	takes []Take   // the last of them: what this step takes

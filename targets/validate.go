@@ -21,7 +21,7 @@ func (s Spec) Validate() error {
 	if len(s.Flows) > 0 {
 		check = s.checkFlows
 	}
-	if err := cmp.Or(check(), s.checkData()); err != nil {
+	if err := cmp.Or(check(), s.checkData(), s.CheckCookies()); err != nil {
 		return err
 	}
 	return s.checkAuth()

@@ -125,13 +125,13 @@ func newWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 // Fill returns what to write for a call of the Wire's step. It writes into b, over what was there, and grows it if it has
 // no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, c Call) []byte {
-	return w.message.fill(b, w.filler.request(c))
+	return w.message.fill(b, w.filler.request(c), c.Session)
 }
 
 // Outcome returns the outcome of a request. a is its answer, with status 0 if there is none; err is the error that ended
 // the request; rest is the class if err does not determine it, because the caller knows the phase; took is the time
-// from its start, before the connection is opened, to the end of the answer. session gets what the step takes; it may be
-// nil. The caller fills in the bytes.
+// from its start, before the connection is opened, to the end of the answer. session gets what the step takes, and
+// cookies; it may be nil. The caller fills in the bytes.
 //
 // Errors of connecting MUST be a *net.OpError with Op "dial", as those of package net are; those of the system a
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted

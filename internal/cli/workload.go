@@ -69,6 +69,15 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 		}
 		s.Target.Flows = append(s.Target.Flows, flow.Flow)
 	}
+	if w.Cookies != "" {
+		s.Target.Cookies = true
+		if f.standIn && !s.Target.Walks() {
+			s.Target.Redirects = 1 // the run may have --redirects
+		}
+		if err := s.Target.CheckCookies(); err != nil {
+			return fmt.Errorf("--workload: %s: %w", w.Cookies, err)
+		}
+	}
 	s.Thresholds = slices.Concat(s.Thresholds, w.Thresholds)
 	return f.flowRate(s, w.Rate)
 }

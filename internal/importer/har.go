@@ -34,6 +34,8 @@ type entry struct {
 		Body    *content `json:"postData"`
 	} `json:"request"`
 	Response struct {
+		Headers []field `json:"headers"`
+		Cookies []field `json:"cookies"`
 		Content struct {
 			Type string `json:"mimeType"`
 		} `json:"content"`
@@ -68,7 +70,7 @@ func (o Options) har(text []byte) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{notes: notes}
+	f := &file{notes: notes, cookies: slices.ContainsFunc(entries[:len(entries)-1], entry.setsCookie)}
 	steps, err := o.recorded(f, entries)
 	if err != nil {
 		return nil, err
@@ -193,6 +195,11 @@ func (e entry) static() bool {
 		}
 	}
 	return slices.Contains([]string{"image", "font", "stylesheet", "script", "media"}, e.Kind)
+}
+
+// setsCookie reports whether the answer sets a cookie.
+func (e entry) setsCookie() bool {
+	return len(e.Response.Cookies) > 0 || slices.ContainsFunc(e.Response.Headers, func(h field) bool { return strings.EqualFold(h.Name, "Set-Cookie") })
 }
 
 // recorded makes steps of entries. The first one begins the flow.

@@ -166,6 +166,25 @@ func TestChoiceOfRecording(t *testing.T) {
 	}
 }
 
+// TestCookiesOfRecording: flows get cookies if an answer before the last request sets some.
+func TestCookiesOfRecording(t *testing.T) {
+	const entry = `{"startedDateTime": "2026-01-31T12:00:0%dZ", "request": {"method": "GET", "url": "http://a.test/"}, "response": {%s}}`
+	header, listed := `"headers": [{"name": "SET-Cookie", "value": "a=1"}]`, `"cookies": [{"name": "a", "value": "1"}]`
+	for _, c := range []struct {
+		first, last string
+		want        bool
+	}{{"", "", false}, {"", header, false}, {"", listed, false}, {header, "", true}, {listed, "", true}} {
+		har := fmt.Sprintf(`{"log": {"entries": [`+entry+","+entry+`]}}`, 1, c.first, 2, c.last)
+		text, err := Workload(strings.NewReader(har), Options{Name: "a.har"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(string(text), "\ncookies: true\n"); got != c.want {
+			t.Errorf("%q and %q: %s", c.first, c.last, text)
+		}
+	}
+}
+
 // TestRequestsOfCommands: what curl would send.
 func TestRequestsOfCommands(t *testing.T) {
 	const form = "content-type=application/x-www-form-urlencoded"

@@ -20,6 +20,7 @@ type file struct {
 	base    string   // without a slash at its end
 	headers []targets.Header
 	mixed   bool // the flows have weights
+	cookies bool // flows keep those of their answers
 	flows   []flow
 
 	from string // the beginning of URLs that base replaces: scheme and host

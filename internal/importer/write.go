@@ -24,6 +24,10 @@ func (f *file) text() []byte {
 	if len(f.headers) > 0 {
 		all = append(all, pair{key: "header", value: opened(headers(f.headers))})
 	}
+	if f.cookies {
+		note := "each flow gets cookies of its own from the answers, and sends them"
+		all = append(all, pair{key: "cookies", value: value{text: "true", plain: true}, notes: []string{note}})
+	}
 	if f.mixed {
 		all = append(all, pair{key: "mix", value: f.mix()})
 	}

@@ -29,6 +29,7 @@ type Rehearsal struct {
 	StepsPerFlow      float64   `json:"steps_per_flow"`                // the mean
 	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`    // nil = none is known
 	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"` // nil = none is known
+	Cookies           bool      `json:"cookies"`                       // each flow keeps those of its answers
 	Data              []Data    `json:"data"`
 	Thresholds        []string  `json:"thresholds"`
 	Requests          []Request `json:"requests"` // the first ones
@@ -77,7 +78,7 @@ type Request struct {
 // Of returns what a run with this valid spec, which has flows, would send. now fills ${now}. Without rated the rate of
 // the spec means nothing.
 func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
-	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: s.Target.StepsPerFlow(), Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
+	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: s.Target.StepsPerFlow(), Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
 	if rated && !s.Max {
 		slots := s.Peak()
 		requests := slots * r.StepsPerFlow

@@ -44,6 +44,17 @@ func TestOf(t *testing.T) {
 	if strings.Contains(text.String(), "\x1b") {
 		t.Errorf("it steers a terminal: %q", text.String())
 	}
+	if strings.Contains(text.String(), "cookies") {
+		t.Errorf("there are no cookies:\n%s", text.String())
+	}
+	s.Target.Cookies = true
+	if r, err = Of(s, true, targets.Tables{table.SHA256(): table}, time.Now()); err != nil || !r.Cookies {
+		t.Errorf("%+v, %v", r, err)
+	}
+	text.Reset()
+	if err := r.Text(&text); err != nil || !strings.HasPrefix(text.String(), "rate    10 flows/s, 20 requests/s (cluster total)\ncookies each flow keeps its own\n\nFLOW") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
 	if r, err = Of(s, false, nil, time.Now()); err != nil || r.FlowsPerSecond != nil || r.RequestsPerSecond != nil {
 		t.Errorf("%+v, %v", r, err)
 	}

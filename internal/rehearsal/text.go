@@ -15,7 +15,11 @@ import (
 // Text writes it for people.
 func (r Rehearsal) Text(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "rate    %s\n\n", r.rate())
+	fmt.Fprintf(&b, "rate    %s\n", r.rate())
+	if r.Cookies {
+		fmt.Fprintln(&b, "cookies each flow keeps its own")
+	}
+	fmt.Fprintln(&b)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FLOW\tSHARE\tWEIGHT\tFLOWS/S\tREQUESTS/S")
 	for _, f := range r.Flows {

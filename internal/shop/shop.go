@@ -12,9 +12,10 @@
 //	GET /logout       ends the session           200 {"ok": true}
 //	/echo             any method                 200 {"method": …, "path": …, "query": …, "headers": …, "body": …}
 //
-// A token comes in "Authorization: Bearer T". Without one that a login gave, or after its logout, the answer is 401. If
-// the body of a request names another user than the token, it is 403: so variables of two users that are mixed up do
-// not go unnoticed. A payment without Idempotency-Key is 400, and one whose key came before is 409.
+// A token comes in "Authorization: Bearer T", or else in the cookie session. Without one that a login gave, or after
+// its logout, the answer is 401. If the body of a request names another user than the token, it is 403: so variables of
+// two users that are mixed up do not go unnoticed. A payment without Idempotency-Key is 400, and one whose key came
+// before is 409.
 //
 // Guarantees: memory is bounded. A token carries its user and a signature, so logins take none. Keys and ended sessions
 // take 134 MB each at most; after seen.Most of them no more are remembered. The price of an id is always the same.
@@ -123,12 +124,21 @@ func bearer(r *http.Request) string {
 	return strings.TrimSpace(token)
 }
 
+// session returns the token of a request, or else that of its cookie.
+func session(r *http.Request) string {
+	token := bearer(r)
+	if cookie, err := r.Cookie("session"); token == "" && err == nil {
+		token = cookie.Value
+	}
+	return token
+}
+
 // known answers requests of users that are logged in.
 func (s *shop) known(next func(user string, r *http.Request, body []byte) site.Reply) func(*http.Request, []byte) site.Reply {
 	return func(r *http.Request, body []byte) site.Reply {
-		user := s.user(bearer(r))
+		user := s.user(session(r))
 		if user == "" {
-			reply := refuse(http.StatusUnauthorized, "send the token of a login: Authorization: Bearer TOKEN")
+			reply := refuse(http.StatusUnauthorized, "send the token of a login: Authorization: Bearer TOKEN, or its cookie")
 			reply.Header.Set("WWW-Authenticate", "Bearer")
 			return reply
 		}
@@ -166,12 +176,9 @@ func (s *shop) pay(user string, r *http.Request, _ []byte) site.Reply {
 	return answer(http.StatusOK, object{"user": user, "paid": true})
 }
 
-// logout ends the session of the token, or else of the cookie.
+// logout ends a session.
 func (s *shop) logout(r *http.Request, _ []byte) site.Reply {
-	token := bearer(r)
-	if cookie, err := r.Cookie("session"); token == "" && err == nil {
-		token = cookie.Value
-	}
+	token := session(r)
 	if s.user(token) != "" { // others need no memory
 		s.ended.Add(token)
 	}

@@ -51,6 +51,7 @@ func (v visitor) login(user string) string {
 
 func TestShop(t *testing.T) {
 	v := visit(t)
+	cookie := "a=b; session=" + v.login("cy")
 	ann, bob := "Bearer "+v.login("ann"), "Bearer "+v.login("b\u00f6b.1")
 	for _, c := range []struct {
 		method, target, body string
@@ -77,6 +78,10 @@ func TestShop(t *testing.T) {
 		{"POST", "/cart", `{"item":"17","user":"ann"}`, []string{"Authorization", ann}, 200, `{"total":94,"user":"ann"}`},
 		{"POST", "/cart", `{"item":17,"user":"ann"}`, []string{"Authorization", bob}, 403, `"error"`},
 		{"GET", "/cart", "", []string{"Authorization", strings.Replace(bob, "Bearer", "bearer", 1)}, 200, "{\"total\":0,\"user\":\"b\u00f6b.1\"}"},
+		{"GET", "/cart", "", []string{"Cookie", cookie}, 200, `{"total":0,"user":"cy"}`},
+		{"GET", "/cart", "", []string{"Cookie", cookie + "x"}, 401, `"error"`},
+		{"GET", "/cart", "", []string{"Cookie", cookie, "Authorization", ann}, 200, `{"total":0,"user":"ann"}`},
+		{"POST", "/cart", `{"user":"ann"}`, []string{"Cookie", cookie}, 403, `"error"`},
 		{"POST", "/pay", "", []string{"Idempotency-Key", "1"}, 401, `"error"`},
 		{"POST", "/pay", "", []string{"Authorization", ann}, 400, "Idempotency-Key"},
 		{"POST", "/pay", "", []string{"Authorization", ann, "Idempotency-Key", "1"}, 200, `{"paid":true,"user":"ann"}`},

@@ -83,7 +83,7 @@ func (f *flagList) target(t targets.Spec) {
 	shown := t.Redacted()
 	switch {
 	case len(t.Flows) > 0:
-		f.flows(t.Flows)
+		f.flows(t)
 	case shown.URL != t.URL:
 		f.withhold("--url", shown.URL)
 	default:
@@ -137,13 +137,16 @@ func (f *flagList) target(t targets.Spec) {
 
 // flows adds the file that may describe the flows. A targets file has one step in each flow, of the same name. A workload
 // file may say the same: which of the two it was is not known then, and makes no difference.
-func (f *flagList) flows(flows []targets.Flow) {
-	text, _ := json.Marshal(flows) // it has no values that JSON lacks
+func (f *flagList) flows(t targets.Spec) {
+	text, _ := json.Marshal(t.Flows) // it has no values that JSON lacks
 	name, kind := "--targets", "targets"
-	if slices.ContainsFunc(flows, func(f targets.Flow) bool { return len(f.Steps) != 1 || f.Steps[0].Name != f.Name }) {
+	if t.Cookies || slices.ContainsFunc(t.Flows, func(f targets.Flow) bool { return len(f.Steps) != 1 || f.Steps[0].Name != f.Name }) {
 		name, kind = "--workload", "flows"
 	}
-	f.withhold(name, fmt.Sprintf("[%d %s, SHA-256 %x]", len(flows), kind, sha256.Sum256(text)))
+	if t.Cookies {
+		kind += " with cookies"
+	}
+	f.withhold(name, fmt.Sprintf("[%d %s, SHA-256 %x]", len(t.Flows), kind, sha256.Sum256(text)))
 }
 
 // seeded returns the seed of a data file, if it has one, as --data takes it.

@@ -21,6 +21,7 @@ type Workload struct {
 	Data       []Data
 	Flows      []Flow // at least one, each with at least one step
 	Thresholds []string
+	Cookies    string // FILE:LINE:COLUMN of cookies: true; "" = flows have no cookies
 }
 
 // A Rate is that of the whole cluster. The zero value says that the file has none.
@@ -68,7 +69,7 @@ func YAML(path string, content []byte) (Workload, error) {
 // workload reads the keys of the file.
 func (d *document) workload() (w Workload, err error) {
 	values, err := d.settings(d.root, `a map with flows, such as flows: {browse: [{list: {get: "http://host/path"}}]}`,
-		"base", "rate", "data", "mix", "flows", "thresholds", "header", "check", "expect")
+		"base", "rate", "data", "mix", "flows", "thresholds", "cookies", "header", "check", "expect")
 	if err != nil {
 		return w, err
 	}
@@ -94,8 +95,24 @@ func (d *document) workload() (w Workload, err error) {
 	if err := d.mix(values["mix"], w.Flows); err != nil {
 		return w, err
 	}
+	if w.Cookies, err = d.cookies(values["cookies"]); err != nil {
+		return w, err
+	}
 	w.Thresholds, err = d.thresholds(values["thresholds"])
 	return w, err
+}
+
+// cookies returns where the file says that flows have cookies.
+func (d *document) cookies(n *yaml.Node) (place string, err error) {
+	switch {
+	case n == nil:
+		return "", nil
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!bool":
+		return "", d.fail(n, "is neither true nor false; write cookies: true, or leave it out")
+	case strings.EqualFold(n.Value, "true"):
+		place = d.place(n)
+	}
+	return place, nil
 }
 
 // absolute matches the beginning of a URL with a scheme.

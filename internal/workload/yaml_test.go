@@ -39,6 +39,7 @@ flows:
     - end: {delete: /end}
   browse: [{list: {get: "/items/${items.id}"}}]
 thresholds: ["latency{step=pay}:p(99)<300ms", "errors:rate<0.1%"]
+cookies: true
 `
 
 func TestYAML(t *testing.T) {
@@ -67,6 +68,7 @@ func TestYAML(t *testing.T) {
 			}}, []string{"dir/shop.yaml:22:13"}},
 		},
 		Thresholds: []string{"latency{step=pay}:p(99)<300ms", "errors:rate<0.1%"},
+		Cookies:    "dir/shop.yaml:24:10",
 	}
 	if !reflect.DeepEqual(got, want) {
 		a, _ := json.MarshalIndent(got, "", " ")
@@ -239,23 +241,28 @@ func badFiles() map[string]string {
 		top("mix: {}"):                        "t:2:6: is no map, or an empty one; write mix: {FLOW: WEIGHT}",
 		"flows: {buy: [s: {get: http://a/}], b: [s: {get: http://a/}]}\nmix: {bvy: 1}": `t:2:7: there is no flow "bvy"; did you mean buy? Or write it below flows`,
 		"flows: {buy: [s: {get: http://a/}], b: [s: {get: http://a/}]}\nmix: {b: 1}":   `t:2:6: the mix has no weight of flow "buy"; write it, or leave the whole mix out`,
-		top("thresholds: [errors<1]"):         `t:2:14: threshold "errors<1", column 7: a colon has to follow`,
-		top("thresholds: {a: b}"):             "t:2:13: is no text; write a list",
-		top("check: [status 200, bdy has x]"): `t:2:21: "bdy has x": there is no such check; write status`,
-		top("expect: [200]"):                  "t:2:9: is no text; write expect: 200-299",
-		top("header: [a]"):                    "t:2:9: is no map, or an empty one; write header: {NAME: VALUE}",
-		top("header: {a: b, A: c}"):           `t:2:16: header "A" is there already, in another case; write a list`,
-		top(`header: {"a b": c}`):             "t:2:10: parse header: header 1: the name may only",
-		top(`header: {"a:b": c}`):             "t:2:10: the name of a header has no colon",
-		top(`header: {a: "b\nc"}`):            "t:2:10: parse header: header a",
-		top("header: {a: {b: c}}"):            "t:2:13: is no text",
-		"flows: []":                           "t:1:8: is no map, or an empty one; write flows: {NAME",
-		"flows:":                              "t:1:7: is no map",
-		flow("{get: /}"):                      `t:2:12: flow "f" is no list, or an empty one; write a list of steps`,
-		flow("[]"):                            `t:2:12: flow "f" is no list`,
-		flow("[get]"):                         "t:2:13: is no map, or an empty one; write a list of steps, such as - list: {get: /items}",
-		flow("[{s:, get: /}]"):                "t:2:18: a step has one name; indent its settings below the name",
-		flow("[s: /]"):                        "t:2:16: is no map, or an empty one; write the settings of the step",
+		top("thresholds: [errors<1]"):                          `t:2:14: threshold "errors<1", column 7: a colon has to follow`,
+		top("thresholds: {a: b}"):                              "t:2:13: is no text; write a list",
+		top("check: [status 200, bdy has x]"):                  `t:2:21: "bdy has x": there is no such check; write status`,
+		top("expect: [200]"):                                   "t:2:9: is no text; write expect: 200-299",
+		top("header: [a]"):                                     "t:2:9: is no map, or an empty one; write header: {NAME: VALUE}",
+		top("header: {a: b, A: c}"):                            `t:2:16: header "A" is there already, in another case; write a list`,
+		top(`header: {"a b": c}`):                              "t:2:10: parse header: header 1: the name may only",
+		top(`header: {"a:b": c}`):                              "t:2:10: the name of a header has no colon",
+		top(`header: {a: "b\nc"}`):                             "t:2:10: parse header: header a",
+		top("header: {a: {b: c}}"):                             "t:2:13: is no text",
+		"flows: []":                                            "t:1:8: is no map, or an empty one; write flows: {NAME",
+		"flows:":                                               "t:1:7: is no map",
+		"flows: {f: [s: {get: http://a/}]}\ncookies: maybe":    `t:2:10: is neither true nor false; write cookies: true, or leave it out`,
+		"flows: {f: [s: {get: http://a/}]}\ncookies: \"true\"": `t:2:10: is neither true nor false; write`,
+		"flows: {f: [s: {get: http://a/}]}\ncookies: [true]":   `t:2:10: is neither true nor false; write`,
+		"flows: {f: [s: {get: http://a/}]}\ncookies:":          `t:2:9: is neither true nor false; write`,
+		"flows: {f: [s: {get: http://a/, cookies: true}]}":     `t:1:33: there is no key "cookies"; `,
+		flow("{get: /}"):                                       `t:2:12: flow "f" is no list, or an empty one; write a list of steps`,
+		flow("[]"):                                             `t:2:12: flow "f" is no list`,
+		flow("[get]"):                                          "t:2:13: is no map, or an empty one; write a list of steps, such as - list: {get: /items}",
+		flow("[{s:, get: /}]"):                                 "t:2:18: a step has one name; indent its settings below the name",
+		flow("[s: /]"):                                         "t:2:16: is no map, or an empty one; write the settings of the step",
 		flow("[" + strings.Repeat("s: {get: /}, ", 101) + "]"): `t:2:12: flow "f" has 101 steps, at most 100`,
 		"flows: {\"\": [s: {get: http://a/}]}":                 "t:1:9: the name of a flow has 1 to 64 bytes",
 		"flows: {f: [s: {get: /}]}":                            "t:1:22: a path needs a base; write base: https://host",

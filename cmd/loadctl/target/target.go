@@ -62,8 +62,9 @@ first byte of the request to the end of the answer.
 With --shop it serves:
   POST /login       {"user": NAME} gives {"token": T} and the cookie session
   GET /items        a list, and GET /items/{id} one of it: {"id": ID, "price": N}
-  GET, POST /cart   with Authorization: Bearer T of a login, else 401; if the body names another
-                    user, 403. Answers {"user": NAME, "total": N}, by the price of {"item": ID}
+  GET, POST /cart   with Authorization: Bearer T of a login, or its cookie, else 401; if the body
+                    names another user, 403. Answers {"user": NAME, "total": N}, by the price of
+                    {"item": ID}
   POST /pay         as /cart, with an Idempotency-Key: 400 without one, 409 if it came before
   GET /logout       ends the session of the token or the cookie
   /echo             method, path, query, headers and body of the request
