@@ -125,7 +125,7 @@ func (s Spec) single(step Step, mix *Mix, taken []string) Spec {
 		s.taken = append(slices.Clip(s.taken), t.Name)
 	}
 	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks
-	s.Flows, s.mix = nil, mix
+	s.Flows, s.Pick, s.mix = nil, "", mix
 	return s
 }
 
@@ -253,5 +253,5 @@ func (s Spec) checkFlows() error {
 	if n := cycle(s.Flows); n > maxCycle {
 		return fmt.Errorf("weights: their sum is %d after division by their common divisor, at most %d; round them", n, maxCycle)
 	}
-	return nil
+	return s.checkPick()
 }

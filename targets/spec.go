@@ -72,6 +72,8 @@ type Spec struct {
 	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Expect and Checks. All else here counts for
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`
+	// Pick says in which order flows come: PickCycle or PickRandom; "" means PickCycle.
+	Pick string `json:"pick,omitempty"`
 
 	mix   *Mix     // of the workload that this spec is one step of; nil = it is none
 	taken []string // names of what the steps of its flow take, up to this one

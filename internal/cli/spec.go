@@ -38,6 +38,7 @@ type Spec struct {
 	target                     targets.Spec
 	data                       []string
 	targetsFile, workloadFile  string
+	targetsPick                string
 	standIn, unrated           bool // a workload without a rate gets one, so that it can be checked; it did
 	files                      Data
 	requests                   total
@@ -87,6 +88,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.StringVar(&f.targetsFile, "targets", "", targetsHelp)
+	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)
 	s.StringVar(&f.workloadFile, "workload", "", workloadHelp)
 	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
@@ -176,6 +178,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 
 // readFlows reads the file that says what is requested, if there is one.
 func (f *Spec) readFlows(s *spec.Spec) error {
+	if err := f.pick(s); err != nil {
+		return err
+	}
 	switch {
 	case f.targetsFile != "" && f.workloadFile != "":
 		return errors.New("--targets and --workload: both say what is requested; give one of them")

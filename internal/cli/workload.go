@@ -56,6 +56,9 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	if len(s.Target.Data) > mostFiles {
 		return fmt.Errorf("--workload: %s: at most %d data files", w.Data[0].Place, mostFiles)
 	}
+	if !f.set.Changed("targets-pick") {
+		s.Target.Pick = w.Pick
+	}
 	common := ofFlags(&s.Target)
 	for _, flow := range w.Flows {
 		var taken []string

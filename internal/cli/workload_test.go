@@ -201,3 +201,26 @@ func TestBadWorkloads(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTargetsPick: the order of flows, by a file and by a flag, which wins. The flags of a report say it.
+func TestTargetsPick(t *testing.T) {
+	const flows = "flows: {f: [a: {get: 'http://a/'}], g: [b: {get: 'http://a/'}]}\n"
+	dir := folder(t, map[string]string{"plain.yaml": flows, "random.yaml": flows + "pick: random", "cycle.yaml": flows + "pick: cycle", "t.txt": "http://a/\nhttp://b/\n"})
+	for _, c := range []struct{ kind, file, flag, want string }{
+		{"--workload", "plain.yaml", "", ""}, {"--workload", "cycle.yaml", "", ""}, {"--workload", "random.yaml", "", "random"}, {"--targets", "t.txt", "", ""},
+		{"--workload", "plain.yaml", "random", "random"}, {"--workload", "cycle.yaml", "random", "random"}, {"--workload", "random.yaml", "cycle", ""},
+		{"--targets", "t.txt", "random", "random"}, {"--targets", "t.txt", "cycle", ""},
+	} {
+		args := []string{c.kind, filepath.Join(dir, c.file), "--qps", "5"}
+		if c.flag != "" {
+			args = append(args, "--targets-pick", c.flag)
+		}
+		_, s, err := reading(t, args...)
+		if err != nil || s.Target.Pick != c.want {
+			t.Errorf("%+v: %q, %v", c, s.Target.Pick, err)
+		}
+		if flags := strings.Join(s.Setting().Flags, " "); strings.Contains(flags, "--targets-pick random") != (c.want != "") || strings.Contains(flags, "cycle") {
+			t.Errorf("%+v: %s", c, flags)
+		}
+	}
+}

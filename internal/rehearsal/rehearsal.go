@@ -9,6 +9,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 // run.
 type Rehearsal struct {
 	Flows             []Flow    `json:"flows"`
+	Pick              string    `json:"pick"`                          // in which order flows come, one of targets.Picks
 	StepsPerFlow      float64   `json:"steps_per_flow"`                // the mean
 	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`    // nil = none is known
 	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"` // nil = none is known
@@ -77,7 +79,7 @@ type Request struct {
 // Of returns what a run with this valid spec, which has flows, would send. now fills ${now}. Without rated the rate of
 // the spec means nothing.
 func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
-	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: s.Target.StepsPerFlow(), Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
+	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), StepsPerFlow: s.Target.StepsPerFlow(), Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
 	if rated && !s.Max {
 		slots := s.Peak()
 		requests := slots * r.StepsPerFlow

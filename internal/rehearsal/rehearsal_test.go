@@ -41,10 +41,26 @@ func TestOf(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, text.String())
 		}
 	}
+	if r.Pick != "cycle" || strings.Contains(text.String(), "pick ") {
+		t.Errorf("flows come in a cycle, but it says\n%s", text.String())
+	}
 	if strings.Contains(text.String(), "\x1b") {
 		t.Errorf("it steers a terminal: %q", text.String())
 	}
 	if r, err = Of(s, false, nil, time.Now()); err != nil || r.FlowsPerSecond != nil || r.RequestsPerSecond != nil {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestPickIsShown: whoever reads shares is told that they hold on average.
+func TestPickIsShown(t *testing.T) {
+	s := spec.Spec{QPS: pacer.PerSecond(10), Target: targets.Spec{Pick: targets.PickRandom, Flows: []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}}}}}}
+	r, err := Of(s, true, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.Text(&text); err != nil || r.Pick != "random" || !strings.Contains(text.String(), "\npick    random: the shares hold on average\n\nFLOW") {
+		t.Errorf("%v, %s\n%s", err, r.Pick, text.String())
 	}
 }

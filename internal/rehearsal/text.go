@@ -10,12 +10,17 @@ import (
 
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/report/units"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // Text writes it for people.
 func (r Rehearsal) Text(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "rate    %s\n\n", r.rate())
+	fmt.Fprintf(&b, "rate    %s\n", r.rate())
+	if r.Pick == targets.PickRandom {
+		b.WriteString("pick    random: the shares hold on average\n")
+	}
+	b.WriteString("\n")
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FLOW\tSHARE\tWEIGHT\tFLOWS/S\tREQUESTS/S")
 	for _, f := range r.Flows {

@@ -19,6 +19,7 @@ import (
 type Workload struct {
 	Rate       Rate
 	Data       []Data
+	Pick       string // in which order flows come, targets.PickRandom; "" = in a cycle
 	Flows      []Flow // at least one, each with at least one step
 	Thresholds []string
 }
@@ -68,7 +69,7 @@ func YAML(path string, content []byte) (Workload, error) {
 // workload reads the keys of the file.
 func (d *document) workload() (w Workload, err error) {
 	values, err := d.settings(d.root, `a map with flows, such as flows: {browse: [{list: {get: "http://host/path"}}]}`,
-		"base", "rate", "data", "mix", "flows", "thresholds", "header", "check", "expect")
+		"base", "rate", "data", "mix", "pick", "flows", "thresholds", "header", "check", "expect")
 	if err != nil {
 		return w, err
 	}
@@ -92,6 +93,9 @@ func (d *document) workload() (w Workload, err error) {
 		return w, err
 	}
 	if err := d.mix(values["mix"], w.Flows); err != nil {
+		return w, err
+	}
+	if w.Pick, err = d.order(values["pick"]); err != nil {
 		return w, err
 	}
 	w.Thresholds, err = d.thresholds(values["thresholds"])
@@ -242,6 +246,18 @@ func (d *document) mix(n *yaml.Node, flows []Flow) error {
 		return d.fail(n, "the mix has no weight of flow %.70q; write it, or leave the whole mix out for equal weights", flows[i].Name)
 	}
 	return nil
+}
+
+// order returns in which order flows come.
+func (d *document) order(n *yaml.Node) (string, error) {
+	pick, err := d.text(n, "pick: random")
+	switch {
+	case err != nil || n == nil || pick == targets.PickCycle:
+		return "", err
+	case !slices.Contains(targets.Picks(), pick):
+		return "", d.fail(n, "there is no pick %.20q of flows; %swrite one of %s", pick, meant(pick, targets.Picks()), strings.Join(targets.Picks(), ", "))
+	}
+	return pick, nil
 }
 
 // thresholds returns the conditions that the run has to meet.

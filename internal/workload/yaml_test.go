@@ -39,6 +39,7 @@ flows:
     - end: {delete: /end}
   browse: [{list: {get: "/items/${items.id}"}}]
 thresholds: ["latency{step=pay}:p(99)<300ms", "errors:rate<0.1%"]
+pick: random
 `
 
 func TestYAML(t *testing.T) {
@@ -50,7 +51,7 @@ func TestYAML(t *testing.T) {
 	type headers = []targets.Header
 	run, text, size := targets.Header{Name: "X-Run", Value: "a"}, targets.Header{Name: "Accept", Value: "text/plain"}, "size < 10kB"
 	want := Workload{
-		Rate: Rate{Rate: pacer.PerSecond(2500)},
+		Rate: Rate{Rate: pacer.PerSecond(2500)}, Pick: targets.PickRandom,
 		Data: []Data{{"users", "dir/users.csv", "csv", "once", 0, "dir/shop.yaml:5:3"}, {"items", "/data/items.txt", "jsonl", "shuffle", 7, "dir/shop.yaml:6:3"}},
 		Flows: []Flow{
 			{targets.Flow{Name: "buy", Weight: 1, Steps: []targets.Step{
@@ -239,6 +240,9 @@ func badFiles() map[string]string {
 		top("mix: {}"):                        "t:2:6: is no map, or an empty one; write mix: {FLOW: WEIGHT}",
 		"flows: {buy: [s: {get: http://a/}], b: [s: {get: http://a/}]}\nmix: {bvy: 1}": `t:2:7: there is no flow "bvy"; did you mean buy? Or write it below flows`,
 		"flows: {buy: [s: {get: http://a/}], b: [s: {get: http://a/}]}\nmix: {b: 1}":   `t:2:6: the mix has no weight of flow "buy"; write it, or leave the whole mix out`,
+		top("pick: randm"):                    `t:2:7: there is no pick "randm" of flows; did you mean random? Or write one of cycle, random`,
+		top("pick: shuffle"):                  `t:2:7: there is no pick "shuffle" of flows; write one of cycle, random`,
+		top("pick: [random]"):                 "t:2:7: is no text; write pick: random",
 		top("thresholds: [errors<1]"):         `t:2:14: threshold "errors<1", column 7: a colon has to follow`,
 		top("thresholds: {a: b}"):             "t:2:13: is no text; write a list",
 		top("check: [status 200, bdy has x]"): `t:2:21: "bdy has x": there is no such check; write status`,
