@@ -433,7 +433,7 @@ func rehearsed(o *outputs) {
 	dir := o.t.TempDir()
 	for name, content := range map[string]string{
 		"users.csv": "name\nAnn\n",
-		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\n",
+		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\npick: random\n",
 		"shop.yaml": "base: http://127.0.0.1:1\nrate: 100 flows/s\ndata: {users: {csv: users.csv}}\nthresholds: errors:rate<1%\nflows:\n  buy:\n" +
 			"  - login: {post: /login, json: {user: \"${users.name}\"}, take: {token: json token}}\n  - pay: {after: 1s, post: /pay}\n",
 	} {
