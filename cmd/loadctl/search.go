@@ -182,7 +182,8 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 	if text := aborting(given); text != "" {
 		return fmt.Errorf("--threshold %q would stop the run at the first probe that fails; leave out 'abort after'", text)
 	}
-	set := []error{c.Flags().Set("qps", f.from)}
+	// A workload file may say them too.
+	set := []error{c.Flags().Set("qps", f.from), c.Flags().Set("duration", "0")}
 	if !c.Flags().Changed("deadman") {
 		set = append(set, c.Flags().Set("deadman", searchDeadman.String()))
 	}

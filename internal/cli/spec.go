@@ -123,9 +123,12 @@ func (f *Spec) Spec(stdin io.Reader) (spec.Spec, error) {
 func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	s := spec.Spec{
 		Target: f.target, Requests: int64(f.requests),
-		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), Arrivals: strings.TrimPrefix(f.arrivals, pacer.EvenArrivals), MinWorkers: f.MinWorkers,
+		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), Arrivals: f.arrivals, MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
+	}
+	if s.Arrivals == pacer.EvenArrivals {
+		s.Arrivals = ""
 	}
 	s.Target.URL, s.Target.Method, s.Target.Timeout = f.url.text, f.method, time.Duration(f.timeout)
 	if err := f.url.check("url"); err != nil {

@@ -70,10 +70,12 @@ func TestMix(t *testing.T) {
 func TestFlowsByRequests(t *testing.T) {
 	besides(t)
 	b := newBed(t)
-	file := filepath.Join(t.TempDir(), "w.yaml")
+	file, rated := filepath.Join(t.TempDir(), "w.yaml"), filepath.Join(t.TempDir(), "rated.yaml")
 	text := "base: " + b.web.URL() + "\nflows:\n  buy: [first: {get: /1}, second: {get: /2, after: 50ms}]\n  look: [third: {get: /3}]\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{file: text, rated: text + "rate: 300 requests/s\nstages: [1s:900, 1s:0]\narrivals: poisson\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, c := range []struct {
 		args []string
@@ -83,6 +85,8 @@ func TestFlowsByRequests(t *testing.T) {
 		{[]string{"--qps", "600", "-n", "901"}, 900},
 		{[]string{"--qps", "300", "--stage", "1s:900", "--stage", "1s:0"}, 1050}, // 300 + 300 + 450
 		{[]string{"--profile", "steps:from=300,to=900,by=300,every=500ms"}, 900},
+		{[]string{"--workload", rated}, 1050},
+		{[]string{"--workload", rated, "--qps", "600", "--duration", "1s"}, 600},
 	} {
 		b.web.Reset()
 		name := fmt.Sprint("flows-", i)

@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
@@ -17,17 +16,11 @@ import (
 
 // A Workload is what a workload file says.
 type Workload struct {
-	Rate       Rate
+	Schedule
 	Data       []Data
 	Pick       string // in which order flows come, targets.PickRandom; "" = in a cycle
 	Flows      []Flow // at least one, each with at least one step
 	Thresholds []string
-}
-
-// A Rate is that of the whole cluster. The zero value says that the file has none.
-type Rate struct {
-	pacer.Rate
-	Requests bool // it counts requests, and else flows
 }
 
 // Data is a data file.
@@ -69,7 +62,7 @@ func YAML(path string, content []byte) (Workload, error) {
 // workload reads the keys of the file.
 func (d *document) workload() (w Workload, err error) {
 	values, err := d.settings(d.root, `a map with flows, such as flows: {browse: [{list: {get: "http://host/path"}}]}`,
-		"base", "rate", "data", "mix", "pick", "flows", "thresholds", "header", "check", "expect")
+		"base", "rate", "data", "mix", "pick", "flows", "stages", "profile", "duration", "arrivals", "thresholds", "header", "check", "expect")
 	if err != nil {
 		return w, err
 	}
@@ -83,7 +76,7 @@ func (d *document) workload() (w Workload, err error) {
 	if of.common, err = d.common(values); err != nil {
 		return w, err
 	}
-	if w.Rate, err = d.rate(values["rate"]); err != nil {
+	if w.Schedule, err = d.schedule(values); err != nil {
 		return w, err
 	}
 	if w.Data, err = d.data(values["data"]); err != nil {
@@ -112,30 +105,6 @@ func (d *document) base(n *yaml.Node) (string, error) {
 		err = d.fail(n, "the base is no URL without query; write base: https://host, or base: https://host/path")
 	}
 	return strings.TrimRight(base, "/"), err
-}
-
-// rates matches a rate with what it counts.
-var rates = regexp.MustCompile(`^(\S+) +(flow|request)s?/([0-9a-z]+)$`)
-
-// rate returns the rate.
-func (d *document) rate(n *yaml.Node) (r Rate, err error) {
-	const example = "rate: 400 flows/s, or rate: 480 requests/s"
-	text, err := d.text(n, example)
-	if err != nil || n == nil {
-		return r, err
-	}
-	m := rates.FindStringSubmatch(text)
-	if m == nil {
-		return r, d.fail(n, "%.40q is no rate; write %s; for a closed loop use --qps max", text, example)
-	}
-	if r.Rate, err = pacer.ParseRate(m[1] + "/" + m[3]); err != nil {
-		return r, d.fail(n, "%w; write %s", err, example)
-	}
-	if r.Num == 0 {
-		return r, d.fail(n, "the rate is 0; write %s, or leave it out and use --qps", example)
-	}
-	r.Requests = m[2] == "request"
-	return r, nil
 }
 
 // data returns the data files.
