@@ -105,6 +105,23 @@ func (s Spec) StepsPerFlow() float64 {
 	return float64(requests) / float64(slots)
 }
 
+// Pauses returns how long the longest flow takes if answers come at once, and the longest pause between two of its
+// requests.
+func (s Spec) Pauses() (flow, pause time.Duration) {
+	for _, f := range s.Flows {
+		var due, at time.Duration
+		for _, step := range f.Steps {
+			if step.After != nil {
+				due, pause = due+*step.After, max(pause, *step.After)
+				continue
+			}
+			due, pause, at = max(due, step.At), max(pause, step.At-at), step.At
+		}
+		flow = max(flow, due)
+	}
+	return flow, pause
+}
+
 // FromAnswer returns the names of the steps that are due some time after the answer before them.
 func (s Spec) FromAnswer() (names []string) {
 	for _, f := range s.Flows {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/targets/rows"
 )
@@ -285,7 +286,7 @@ func TestRandomOrderIsFixed(t *testing.T) {
 		t.Errorf("the order is %s, want %s", order, want)
 	}
 	other.Pick = PickCycle
-	if d := s.Diff(other); !slices.Equal(d, []string{"pick: random there, cycle here"}) {
+	if d := s.Diff(other); !slices.Equal(d, []string{"targets pick: random there, cycle here"}) {
 		t.Errorf("%q", d)
 	}
 	if s.Pick = ""; len(s.Diff(other)) > 0 {
@@ -337,5 +338,25 @@ func BenchmarkMixStep(b *testing.B) {
 				number += uint64(m.Step(number)) + 1
 			}
 		})
+	}
+}
+
+// TestPauses: how long flows take if answers come at once, and how long nothing of a flow may be in flight.
+func TestPauses(t *testing.T) {
+	at := func(d time.Duration) Step { return Step{At: d} }
+	after := func(d time.Duration) Step { return Step{After: &d} }
+	for _, c := range []struct {
+		steps       []Step
+		flow, pause time.Duration
+	}{
+		{[]Step{at(0)}, 0, 0},
+		{[]Step{at(0), after(0), after(2)}, 2, 2},
+		{[]Step{at(0), at(5), after(3), after(1)}, 9, 5},
+		{[]Step{at(0), after(3), at(10), at(11)}, 11, 10},
+		{[]Step{at(0), after(9), at(4)}, 9, 9},
+	} {
+		if flow, pause := (Spec{Flows: []Flow{{Steps: c.steps}, {Steps: []Step{at(0)}}}}).Pauses(); flow != c.flow || pause != c.pause {
+			t.Errorf("%+v: %v and %v", c, flow, pause)
+		}
 	}
 }

@@ -184,7 +184,7 @@ func diffFlows(a, b Spec) []string {
 	}
 	var lines []string
 	if x, y := a.pick(), b.pick(); x != y {
-		lines = append(lines, fmt.Sprintf("pick: %s there, %s here", x, y))
+		lines = append(lines, fmt.Sprintf("targets pick: %s there, %s here", x, y))
 	}
 	for i := range a.Flows {
 		lines = append(lines, diffSteps(a.Flows[i], b.Flows[i])...)

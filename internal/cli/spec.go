@@ -22,7 +22,6 @@ import (
 // Spec has the flags that describe a run. They are the same wherever a run is created, or joined by its description.
 type Spec struct {
 	MinWorkers int64 // the default of --min-workers, set before AddFlags
-	Single     bool  // flows of several steps are an error: the command sets rates of requests
 
 	set *pflag.FlagSet
 

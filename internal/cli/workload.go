@@ -92,9 +92,6 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 
 // ofFile sets the rate over time that the file says, as far as no flag says it. A slot is a flow.
 func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
-	if f.Single && s.Target.Walks() {
-		return errors.New("--workload: its flows have several steps, and the rates of this command are requests per second; for now give flows of one step")
-	}
 	if !f.schedule.rules() {
 		s.Stages, s.Profile = of.Stages, of.Profile
 	}
