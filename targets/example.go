@@ -27,7 +27,7 @@ func (s Spec) Examples(n int, tables Tables, now time.Time) (all []Example, err 
 	for number := uint64(0); len(all) < n; number++ {
 		flow := Flow{Steps: []Step{{URL: s.URL, Method: s.Method, Headers: s.Headers, Body: s.Body}}}
 		if mix != nil {
-			flow = s.Flows[mix.cycle[number%uint64(len(mix.cycle))]]
+			flow = s.Flows[mix.flow(number)]
 		}
 		var taken []string
 		for _, step := range flow.Steps[:min(len(flow.Steps), n-len(all))] {

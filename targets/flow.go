@@ -105,6 +105,23 @@ func (s Spec) StepsPerFlow() float64 {
 	return float64(requests) / float64(slots)
 }
 
+// Pauses returns how long the longest flow takes if answers come at once, and the longest pause between two of its
+// requests.
+func (s Spec) Pauses() (flow, pause time.Duration) {
+	for _, f := range s.Flows {
+		var due, at time.Duration
+		for _, step := range f.Steps {
+			if step.After != nil {
+				due, pause = due+*step.After, max(pause, *step.After)
+				continue
+			}
+			due, pause, at = max(due, step.At), max(pause, step.At-at), step.At
+		}
+		flow = max(flow, due)
+	}
+	return flow, pause
+}
+
 // FromAnswer returns the names of the steps that are due some time after the answer before them.
 func (s Spec) FromAnswer() (names []string) {
 	for _, f := range s.Flows {
@@ -125,7 +142,7 @@ func (s Spec) single(step Step, mix *Mix, taken []string) Spec {
 		s.taken = append(slices.Clip(s.taken), t.Name)
 	}
 	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks
-	s.Flows, s.mix = nil, mix
+	s.Flows, s.Pick, s.mix = nil, "", mix
 	return s
 }
 
@@ -254,5 +271,5 @@ func (s Spec) checkFlows() error {
 	if n := cycle(s.Flows); n > maxCycle {
 		return fmt.Errorf("weights: their sum is %d after division by their common divisor, at most %d; round them", n, maxCycle)
 	}
-	return nil
+	return s.checkPick()
 }

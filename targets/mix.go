@@ -1,10 +1,23 @@
 package targets
 
 import (
+	"cmp"
 	"container/heap"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/loadctl/loadctl/targets/rows"
 )
+
+// The orders in which flows come.
+const (
+	PickCycle  = "cycle"  // in a cycle with exact shares
+	PickRandom = "random" // any flow, whatever came before: shares hold on average
+)
+
+// Picks returns the orders in which flows may come.
+func Picks() []string { return []string{PickCycle, PickRandom} }
 
 // maxCycle bounds the length of a mix's cycle.
 const maxCycle = 100_000
@@ -13,12 +26,15 @@ const maxCycle = 100_000
 // follow each other in a cycle of W places, W the sum of the weights without their common divisor. It never changes.
 //
 // Among the first n slots, a flow of weight w has n·w/W: less than one more or less.
+//
+// With PickRandom a slot takes any place of the cycle, by a hash of its number. Then the shares hold on average.
 type Mix struct {
 	names  []string            // of the steps, those of the first flow first
 	first  []int               // index of each flow's first step
 	places []place             // of the steps
 	walks  bool                // a flow has several steps
-	cycle  []uint16            // index of the flow, by number modulo W
+	cycle  []uint16            // index of the flow, by place
+	random func(uint64) int64  // the place of a slot, by its number; nil = the number modulo W
 	uses   map[string][]uint32 // of each data file: how many of the first i places use it, i = 0 … W
 }
 
@@ -42,6 +58,10 @@ func (s Spec) Mix() *Mix {
 	}
 	m := &Mix{cycle: order(s.Flows), uses: map[string][]uint32{}, places: newPlaces(s.Flows)}
 	m.walks = len(m.places) > len(s.Flows)
+	if s.Pick == PickRandom {
+		// No data file can have this name, so rows do not depend on the flow that they come to.
+		m.random = rows.Source{Name: "the flows", Pick: rows.Random, Rows: int64(len(m.cycle))}.Picker()
+	}
 	for _, f := range s.Flows {
 		m.first = append(m.first, len(m.names))
 		for _, step := range f.Steps {
@@ -120,6 +140,26 @@ func (s Spec) users(source string) []bool {
 	return all
 }
 
+// checkPick checks the order of flows, and that it leaves no row out that is used once.
+func (s Spec) checkPick() error {
+	switch {
+	case s.Pick == "" || s.Pick == PickCycle:
+		return nil
+	case s.Pick != PickRandom:
+		return fmt.Errorf("targets pick %.20q: write one of %s", s.Pick, strings.Join(Picks(), ", "))
+	}
+	for _, d := range s.Data {
+		if i := slices.Index(s.users(d.Name), false); i >= 0 && d.Pick == rows.Once {
+			return fmt.Errorf("data: with flows at random, each flow has to use %s because of pick=once, and %s does not; take flows in a cycle, or another pick of the file, such as shuffle",
+				d.Name, s.Flows[i].Name)
+		}
+	}
+	return nil
+}
+
+// pick is the order in effect.
+func (s Spec) pick() string { return cmp.Or(s.Pick, PickCycle) }
+
 // count returns how many of the first i places have one of these flows, for each i.
 func (m *Mix) count(flows []bool) []uint32 {
 	sums := make([]uint32, len(m.cycle)+1)
@@ -135,12 +175,26 @@ func (m *Mix) count(flows []bool) []uint32 {
 // Names returns the label of each step.
 func (m *Mix) Names() []string { return slices.Clone(m.names) }
 
-// Step returns the index of the first step of the flow that a slot with this number starts.
-func (m *Mix) Step(number uint64) int { return m.first[m.cycle[number%uint64(len(m.cycle))]] }
+// flow returns the index of the flow that a slot with this number starts.
+func (m *Mix) flow(number uint64) uint16 {
+	if m.random != nil {
+		return m.cycle[m.random(number)]
+	}
+	return m.cycle[number%uint64(len(m.cycle))]
+}
+
+// Step returns the index of the first step of that flow.
+func (m *Mix) Step(number uint64) int { return m.first[m.flow(number)] }
 
 // turn returns how many of the slots before this one start a flow that uses a data file: so rows go in turn to the flows
 // that use them. Two slots that use the file have different turns.
+//
+// At random only a count from the first slot on would tell. So each slot has a turn there, and those of other flows are
+// left out.
 func (m *Mix) turn(source string, number uint64) uint64 {
+	if m.random != nil {
+		return number
+	}
 	sums, w := m.uses[source], uint64(len(m.cycle))
 	return number/w*uint64(sums[w]) + uint64(sums[number%w])
 }
@@ -148,6 +202,9 @@ func (m *Mix) turn(source string, number uint64) uint64 {
 // until returns how many slots there are until a data file was used n times: the number of the slot that would use it
 // once more. It is 0 if none uses it.
 func (m *Mix) until(source string, n int64) int64 {
+	if m.random != nil {
+		return n
+	}
 	sums, w := m.uses[source], int64(len(m.cycle))
 	each := int64(sums[w])
 	if each == 0 {

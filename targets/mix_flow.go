@@ -39,16 +39,35 @@ func (m *Mix) Due(step int, start, answered int64) int64 {
 	return start + m.places[step].at
 }
 
+// mostWalked is the number of slots whose requests are counted one by one, if flows come at random. It takes some ms.
+const mostWalked = 1 << 20
+
 // MeanSteps returns the mean number of requests of a slot.
 func (m *Mix) MeanSteps() float64 {
-	return float64(m.Requests(int64(len(m.cycle)))) / float64(len(m.cycle))
+	return float64(m.inCycle(int64(len(m.cycle)))) / float64(len(m.cycle))
 }
 
-// Requests returns how many requests the first n slots of the cycle send if no step fails.
+// length returns the number of steps of a flow.
+func (m *Mix) length(flow uint16) int64 { return int64(m.places[m.first[flow]].rest + 1) }
+
+// Requests returns how many requests the first n slots send if no step fails. At random, slots after the first mostWalked
+// count with the mean.
 func (m *Mix) Requests(n int64) (requests int64) {
+	if m.random == nil {
+		return m.inCycle(n)
+	}
+	walked := min(n, mostWalked)
+	for number := range uint64(walked) {
+		requests += m.length(m.flow(number))
+	}
+	return requests + m.inCycle(n-walked)
+}
+
+// inCycle returns how many requests n slots have whose flows come in the cycle.
+func (m *Mix) inCycle(n int64) (requests int64) {
 	whole, rest := n/int64(len(m.cycle)), n%int64(len(m.cycle))
 	for i, flow := range m.cycle {
-		steps := int64(m.places[m.first[flow]].rest + 1)
+		steps := m.length(flow)
 		if requests += whole * steps; int64(i) < rest {
 			requests += steps
 		}
@@ -56,15 +75,26 @@ func (m *Mix) Requests(n int64) (requests int64) {
 	return requests
 }
 
-// Slots returns how many whole flows of the cycle send at most so many requests.
-func (m *Mix) Slots(requests int64) int64 {
-	w := int64(len(m.cycle))
-	n := requests / m.Requests(w) * w
-	for left := requests - m.Requests(n); ; n++ {
-		if left -= int64(m.places[m.first[m.cycle[n%w]]].rest + 1); left < 0 {
-			return n
+// Slots returns how many whole flows send at most so many requests, as Requests counts.
+func (m *Mix) Slots(requests int64) (n int64) {
+	if m.random != nil {
+		for ; n < mostWalked; n++ {
+			if requests -= m.length(m.flow(uint64(n))); requests < 0 {
+				return n
+			}
 		}
 	}
+	w := int64(len(m.cycle))
+	each := m.inCycle(w)
+	n += requests / each * w
+	requests %= each
+	for _, flow := range m.cycle {
+		if requests -= m.length(flow); requests < 0 {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // Cycle returns the number of places in the cycle: W.

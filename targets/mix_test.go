@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/targets/rows"
 )
@@ -143,7 +144,11 @@ func TestMixErrors(t *testing.T) {
 		"step b: header 1":                              {Flows: []Flow{{Name: "f", Steps: []Step{ok}}, {Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a", Headers: []Header{{"", ""}}}}}}},
 		"there is no data file":                         {Flows: []Flow{{Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a/${x.y}"}}}}},
 		"their sum is 109518":                           mixed(9999, 9998, 9973, 9967, 9949, 9941, 9931, 9929, 9923, 9907, 10000, 1),
-		"no placeholder uses users":                     {Flows: []Flow{{Name: "f", Steps: []Step{ok}}}, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
+		"targets pick \"any\": write one of cycle":      {Pick: "any", Flows: []Flow{{Name: "f", Steps: []Step{ok}}}},
+		"there are no requests to mix":                  {Pick: PickRandom, URL: "http://a/"},
+		"each flow has to use users because of pick=once, and g does not": {Pick: PickRandom, Flows: []Flow{{Name: "f", Steps: []Step{{Name: "a", URL: "http://a/${users.a}"}}}, {Name: "g", Steps: []Step{ok}}},
+			Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
+		"no placeholder uses users": {Flows: []Flow{{Name: "f", Steps: []Step{ok}}}, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
 	} {
 		err := s.Validate()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
@@ -191,6 +196,7 @@ func TestMixOfRequests(t *testing.T) {
 		for i := range s.Flows {
 			s.Flows[i].Steps = make([]Step, 1+rng.IntN(5))
 		}
+		s.Pick = Picks()[rng.IntN(2)]
 		m := s.Mix()
 		requests := rng.Int64N(5000)
 		n := m.Slots(requests)
@@ -203,6 +209,154 @@ func TestMixOfRequests(t *testing.T) {
 		}
 		if sum != m.Requests(n) {
 			t.Fatalf("%d flows have %d requests, not %d", n, sum, m.Requests(n))
+		}
+	}
+}
+
+// TestRequestsOfManySlots: where slots are no longer counted one by one, the numbers still agree with each other.
+func TestRequestsOfManySlots(t *testing.T) {
+	s := mixed(3, 7)
+	s.Pick, s.Flows[0].Steps = PickRandom, make([]Step, 4)
+	m := s.Mix()
+	for n := int64(mostWalked) - 3; n < mostWalked+25; n++ {
+		if got := m.Slots(m.Requests(n)); got != n {
+			t.Errorf("%d slots, and back %d", n, got)
+		}
+		if got := m.Slots(m.Requests(n+1) - 1); got != n {
+			t.Errorf("one request less than those of %d slots: %d", n+1, got)
+		}
+	}
+	const many = 1_000_000_000
+	if got := float64(m.Requests(many)); math.Abs(got/many/m.MeanSteps()-1) > 1e-5 {
+		t.Errorf("%v requests, and the mean is %v", got, m.MeanSteps())
+	}
+}
+
+// TestMixAtRandom: at random the shares hold on average, and what comes next does not depend on what came before.
+func TestMixAtRandom(t *testing.T) {
+	const n = 100_000
+	for _, weights := range [][]int64{{80, 20}, {1, 1, 1}, {1, 9999}, {7, 11, 13, 1, 1}} {
+		s, sum := mixed(weights...), 0.0
+		for _, w := range weights {
+			sum += float64(w)
+		}
+		s.Pick = PickRandom
+		m, singles, pairs := s.Mix(), make([]float64, len(weights)), make([]float64, len(weights)*len(weights))
+		last := m.Step(0)
+		for number := range uint64(n) {
+			step := m.Step(number + 1)
+			singles[step]++
+			pairs[last*len(weights)+step]++
+			last = step
+		}
+		within := func(what string, got, share float64) {
+			if most := 5 * math.Sqrt(n*share*(1-share)); math.Abs(got-n*share) > most {
+				t.Errorf("weights %v: %s came %v times, want %v, %v more or less", weights, what, got, n*share, most)
+			}
+		}
+		for i := range weights {
+			within(fmt.Sprint("flow ", i), singles[i], float64(weights[i])/sum)
+			for j := range weights {
+				within(fmt.Sprintf("flow %d after %d", j, i), pairs[i*len(weights)+j], float64(weights[i])/sum*float64(weights[j])/sum)
+			}
+		}
+	}
+}
+
+// TestRandomOrderIsFixed: all workers have one order, also those of another version. It must not change.
+func TestRandomOrderIsFixed(t *testing.T) {
+	s := mixed(3, 1)
+	s.Pick = PickRandom
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other Spec
+	if err := json.Unmarshal(text, &other); err != nil || len(s.Diff(other)) > 0 {
+		t.Fatal(err, s.Diff(other))
+	}
+	a, b, order := s.Mix(), other.Mix(), ""
+	for number := range uint64(40) {
+		if a.Step(number) != b.Step(number) {
+			t.Fatalf("slot %d is another flow on another worker", number)
+		}
+		order += fmt.Sprint(a.Step(number))
+	}
+	if want := "0100000011100000100110000011101000010010"; order != want {
+		t.Errorf("the order is %s, want %s", order, want)
+	}
+	other.Pick = PickCycle
+	if d := s.Diff(other); !slices.Equal(d, []string{"targets pick: random there, cycle here"}) {
+		t.Errorf("%q", d)
+	}
+	if s.Pick = ""; len(s.Diff(other)) > 0 {
+		t.Errorf("the default is a difference: %q", s.Diff(other))
+	}
+}
+
+// TestRowsOfARandomMix: no row comes twice before all slots of a pass had theirs, and with pick=once never.
+func TestRowsOfARandomMix(t *testing.T) {
+	const n = 1000
+	s := mixed(3, 2)
+	s.Pick = PickRandom
+	s.Flows[0].Steps[0].URL += "?${users.name}&${items.id}"
+	s.Flows[1].Steps[0].URL += "?${users.name}"
+	s.Data = []rows.Source{
+		{Name: "users", Columns: []string{"name"}, Rows: n, Pick: rows.Once},
+		{Name: "items", Columns: []string{"id"}, Rows: n, Pick: rows.Shuffle},
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Once() != n {
+		t.Errorf("the rows are used up after %d slots, want %d", s.Once(), n)
+	}
+	m := s.Mix()
+	for _, d := range s.Data {
+		seen, row, least := map[int64]bool{}, d.Picker(), n
+		for number := range uint64(n) {
+			if d.Name == "items" && m.Step(number) != 0 {
+				least--
+				continue
+			}
+			seen[row(m.turn(d.Name, number))] = true
+		}
+		if len(seen) != least {
+			t.Errorf("%s: %d slots have %d different rows", d.Name, least, len(seen))
+		}
+	}
+}
+
+func BenchmarkMixStep(b *testing.B) {
+	for _, pick := range Picks() {
+		b.Run(pick, func(b *testing.B) {
+			s := mixed(80, 20, 7)
+			s.Pick = pick
+			m, number := s.Mix(), uint64(0)
+			b.ReportAllocs()
+			for b.Loop() {
+				number += uint64(m.Step(number)) + 1
+			}
+		})
+	}
+}
+
+// TestPauses: how long flows take if answers come at once, and how long nothing of a flow may be in flight.
+func TestPauses(t *testing.T) {
+	at := func(d time.Duration) Step { return Step{At: d} }
+	after := func(d time.Duration) Step { return Step{After: &d} }
+	for _, c := range []struct {
+		steps       []Step
+		flow, pause time.Duration
+	}{
+		{[]Step{at(0)}, 0, 0},
+		{[]Step{at(0), after(0), after(2)}, 2, 2},
+		{[]Step{at(0), at(5), after(3), after(1)}, 9, 5},
+		{[]Step{at(0), after(3), at(10), at(11)}, 11, 10},
+		{[]Step{at(0), after(9), at(4)}, 9, 9},
+	} {
+		if flow, pause := (Spec{Flows: []Flow{{Steps: c.steps}, {Steps: []Step{at(0)}}}}).Pauses(); flow != c.flow || pause != c.pause {
+			t.Errorf("%+v: %v and %v", c, flow, pause)
 		}
 	}
 }

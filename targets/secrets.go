@@ -184,6 +184,9 @@ func diffFlows(a, b Spec) []string {
 		return []string{fmt.Sprintf("flows: %.300s there, %.300s here", x, y)}
 	}
 	var lines []string
+	if x, y := a.pick(), b.pick(); x != y {
+		lines = append(lines, fmt.Sprintf("targets pick: %s there, %s here", x, y))
+	}
 	for i := range a.Flows {
 		lines = append(lines, diffSteps(a.Flows[i], b.Flows[i])...)
 	}

@@ -72,6 +72,8 @@ type Spec struct {
 	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Expect and Checks. All else here counts for
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`
+	// Pick says in which order flows come: PickCycle or PickRandom; "" means PickCycle.
+	Pick string `json:"pick,omitempty"`
 
 	// Cookies gives each flow a cookie jar of its own: cookies of an answer go into the later requests of the flow, and
 	// into those of redirects. Without Flows it is an error.

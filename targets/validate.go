@@ -18,8 +18,11 @@ const maxRedirects = 20
 // that says what to do, without secrets.
 func (s Spec) Validate() error {
 	check := s.checkRequest
-	if len(s.Flows) > 0 {
+	switch {
+	case len(s.Flows) > 0:
 		check = s.checkFlows
+	case s.Pick != "":
+		return errors.New("targets pick: there are no requests to mix; give a file of targets or a workload, or leave it out")
 	}
 	if err := cmp.Or(check(), s.checkData(), s.CheckCookies()); err != nil {
 		return err

@@ -31,7 +31,7 @@ const (
 )
 
 func newSearchCommand(redis *cli.Redis) *cobra.Command {
-	f := searchFlags{creation: creation{spec: cli.Spec{MinWorkers: 1, Single: true}}, from: "100", to: "50k", step: cli.Duration(20 * time.Second)}
+	f := searchFlags{creation: creation{spec: cli.Spec{MinWorkers: 1}}, from: "100", to: "50k", step: cli.Duration(20 * time.Second)}
 	c := &cobra.Command{
 		Use:   "search RUN --slo OBJECTIVE",
 		Short: "Find the highest rate at which a service meets its objectives",
@@ -182,7 +182,8 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 	if text := aborting(given); text != "" {
 		return fmt.Errorf("--threshold %q would stop the run at the first probe that fails; leave out 'abort after'", text)
 	}
-	set := []error{c.Flags().Set("qps", f.from)}
+	// A workload file may say them too.
+	set := []error{c.Flags().Set("qps", f.from), c.Flags().Set("duration", "0")}
 	if !c.Flags().Changed("deadman") {
 		set = append(set, c.Flags().Set("deadman", searchDeadman.String()))
 	}
@@ -213,9 +214,6 @@ func searchable(r *run.Run) error {
 	}
 	if r.Spec.Max {
 		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
-	}
-	if r.Spec.Target.Walks() {
-		return fmt.Errorf("search %s: its flows have several steps, and the rates of a search are requests per second; for now create one with flows of one step", r.Name)
 	}
 	if text := aborting(r.Spec.Thresholds); text != "" {
 		return fmt.Errorf("search %s: the run has --threshold %q, which would stop it at the first probe that fails; create one without", r.Name, text)
@@ -277,10 +275,11 @@ func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout
 	if err != nil {
 		return err
 	}
+	flow, pause := r.Spec.Target.Pauses() // until the first flows have sent all, the rate of requests rises
 	d := search.Driver{
-		Fleet: search.FleetOf(r), Objectives: p.objectives, Length: p.length, Settle: p.settle,
-		Drain: min(mostDrain, r.Spec.Target.Timeout+5*time.Second),
-		Show:  func(probe search.Probe) { printable.Fprintf(c.ErrOrStderr(), "%s\n", search.Line(probe)) },
+		Fleet: search.FleetOf(r), Objectives: p.objectives, Length: p.length, Settle: p.settle + flow,
+		Drain: min(mostDrain, r.Spec.Target.Timeout+5*time.Second) + flow, Steps: r.Spec.Target.StepsPerFlow(), Pause: pause,
+		Show: func(probe search.Probe) { printable.Fprintf(c.ErrOrStderr(), "%s\n", search.Line(probe)) },
 	}
 	return d.Run(ctx, s)
 }

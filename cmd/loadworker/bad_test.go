@@ -119,6 +119,8 @@ func badNumbers() []mistake {
 		{[]string{"--preconnect", "1001"}, "--preconnect: give a number up to 1000, which is all that --max-connections and --max-in-flight allow; 0 means none"},
 		{[]string{"--preconnect", "51", "-c", "50"}, "--preconnect: give a number up to 50"},
 		{[]string{"--preconnect", "all"}, `--preconnect "all": not a value of type int`},
+		{[]string{"--targets-pick", "random"}, "--targets-pick: there are no requests to mix; give --targets FILE or --workload FILE, or leave it out"},
+		{[]string{"--targets-pick", "shuffle"}, "--targets-pick \"shuffle\": write one of cycle, random"},
 		{[]string{"-n", "-1"}, "--requests: give the number of requests of the whole cluster; 0 means no limit"},
 		{[]string{"-n", "many"}, "--requests"},
 		{[]string{"-n", "4503599627370496"}, "--requests: give the number"},

@@ -40,6 +40,11 @@ func (f *Schedule) addFlags(s *pflag.FlagSet) {
 		"spike:base=100,peak=1k,every=5m,for=30s, or replay:FILE of a CSV file or an access log. See docs/workloads.md#rates-over-time")
 }
 
+// rules reports whether a flag says the rate. Then nothing else does.
+func (f *Schedule) rules() bool {
+	return f.qps != "" || f.rate != "" || len(f.stages) > 0 || f.profile != ""
+}
+
 // complete makes a shell complete the names of profiles.
 func (f *Schedule) complete(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("profile", CompleteProfile) // fails only where there is no such flag

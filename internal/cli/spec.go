@@ -22,7 +22,6 @@ import (
 // Spec has the flags that describe a run. They are the same wherever a run is created, or joined by its description.
 type Spec struct {
 	MinWorkers int64 // the default of --min-workers, set before AddFlags
-	Single     bool  // flows of several steps are an error: the command sets rates of requests
 
 	set *pflag.FlagSet
 
@@ -38,6 +37,7 @@ type Spec struct {
 	target                     targets.Spec
 	data                       []string
 	targetsFile, workloadFile  string
+	targetsPick                string
 	standIn, unrated           bool // a workload without a rate gets one, so that it can be checked; it did
 	files                      Data
 	requests                   total
@@ -87,6 +87,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.StringVar(&f.targetsFile, "targets", "", targetsHelp)
+	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)
 	s.StringVar(&f.workloadFile, "workload", "", workloadHelp)
 	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
@@ -121,9 +122,12 @@ func (f *Spec) Spec(stdin io.Reader) (spec.Spec, error) {
 func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	s := spec.Spec{
 		Target: f.target, Requests: int64(f.requests),
-		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), Arrivals: strings.TrimPrefix(f.arrivals, pacer.EvenArrivals), MinWorkers: f.MinWorkers,
+		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), Arrivals: f.arrivals, MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
 		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
+	}
+	if s.Arrivals == pacer.EvenArrivals {
+		s.Arrivals = ""
 	}
 	s.Target.URL, s.Target.Method, s.Target.Timeout = f.url.text, f.method, time.Duration(f.timeout)
 	if err := f.url.check("url"); err != nil {
@@ -176,6 +180,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 
 // readFlows reads the file that says what is requested, if there is one.
 func (f *Spec) readFlows(s *spec.Spec) error {
+	if err := f.pick(s); err != nil {
+		return err
+	}
 	switch {
 	case f.targetsFile != "" && f.workloadFile != "":
 		return errors.New("--targets and --workload: both say what is requested; give one of them")

@@ -1,8 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/workload"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -10,6 +14,22 @@ import (
 // targetsHelp is the help of --targets.
 const targetsHelp = "`FILE` of requests to mix, instead of --url: METHOD URL [weight=N] [name=TEXT], then headers and @BODYFILE, as vegeta has them; " +
 	"vegeta's JSON; or a URL a line. See docs/workloads.md#several-requests"
+
+// targetsPickHelp is the help of --targets-pick.
+const targetsPickHelp = "in which order the requests of --targets come, or the flows of --workload, `cycle|random`: in a cycle with exact shares, " +
+	"or in a random order with these shares on average"
+
+// pick sets the order of flows. "" is the cycle.
+func (f *Spec) pick(s *spec.Spec) error {
+	switch {
+	case !slices.Contains(targets.Picks(), f.targetsPick):
+		return fmt.Errorf("--targets-pick %.40q: write one of %s", f.targetsPick, strings.Join(targets.Picks(), ", "))
+	case f.targetsFile == "" && f.workloadFile == "" && f.set.Changed("targets-pick"):
+		return errors.New("--targets-pick: there are no requests to mix; give --targets FILE or --workload FILE, or leave it out")
+	}
+	s.Target.Pick = strings.TrimPrefix(f.targetsPick, targets.PickCycle)
+	return nil
+}
 
 // readTargets reads the requests of --targets. Headers, expected statuses and checks of flags count for all of them; a
 // header of the file wins over one of a flag.

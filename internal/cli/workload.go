@@ -56,6 +56,9 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	if len(s.Target.Data) > mostFiles {
 		return fmt.Errorf("--workload: %s: at most %d data files", w.Data[0].Place, mostFiles)
 	}
+	if !f.set.Changed("targets-pick") {
+		s.Target.Pick = w.Pick
+	}
 	common := ofFlags(&s.Target)
 	for _, flow := range w.Flows {
 		var taken []string
@@ -79,7 +82,7 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 		}
 	}
 	s.Thresholds = slices.Concat(s.Thresholds, w.Thresholds)
-	return f.flowRate(s, w.Rate)
+	return f.ofFile(s, w.Schedule)
 }
 
 // ofWorkload reads a data file of a workload. The key says its format, so the name of the file need not.
@@ -96,19 +99,43 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 	return s, cmp.Or(err, s.Validate())
 }
 
-// flowRate makes flows per second of the rate: a slot is a flow. The rate of the file counts if no flag says one.
+// ofFile sets the rate over time that the file says, as far as no flag says it. A slot is a flow.
+func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
+	if !f.schedule.rules() {
+		s.Stages, s.Profile = of.Stages, of.Profile
+	}
+	if !f.set.Changed("duration") && (!f.schedule.rules() || len(s.Stages) == 0) {
+		s.Duration = of.Duration
+	}
+	if !f.set.Changed("arrivals") {
+		s.Arrivals = of.Arrivals
+		if s.Arrivals != "" && (s.Max || s.HasLimiter()) {
+			return fmt.Errorf("--workload: %s: arrivals: --qps max and --limiter space requests themselves; leave it out, or add --arrivals %s",
+				of.Places["arrivals"], pacer.EvenArrivals)
+		}
+	}
+	if err := f.flowRate(s, of.Rate); err != nil {
+		return err
+	}
+	place := cmp.Or(of.Places["stages"], of.Places["profile"], of.Places["duration"], of.Places["rate"])
+	if place == "" || f.schedule.rules() || f.unrated {
+		return nil // whatever is wrong, the file does not say it
+	}
+	if err := s.ValidateSchedule(); err != nil {
+		return fmt.Errorf("--workload: %s: %w", place, err)
+	}
+	return nil
+}
+
+// flowRate makes flows per second of the rate. That of the file counts if no flag says one.
 func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
-	several, curve := s.Target.Walks(), len(s.Stages) > 0 || s.Profile != ""
-	switch {
-	case several && f.Single:
-		return errors.New("--workload: its flows have several steps, and the rates of this command are requests per second; for now give flows of one step")
-	case s.Max || curve && s.QPS.Num == 0:
-		return nil
-	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0 && !of.Requests:
+	ofFile := of.Num > 0 && !f.schedule.rules()
+	if ofFile {
 		s.QPS = of.Rate
+	}
+	switch curve := len(s.Stages) > 0 || s.Profile != ""; {
+	case s.Max || curve && s.QPS.Num == 0 || ofFile && !of.Requests:
 		return nil
-	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0:
-		s.QPS = of.Rate
 	case s.QPS.Num == 0 && f.standIn:
 		s.QPS, f.unrated = pacer.PerSecond(1), true
 		return nil

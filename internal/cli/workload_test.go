@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // folder writes files into a new folder, and returns it.
@@ -199,5 +200,84 @@ func TestBadWorkloads(t *testing.T) {
 	}
 	if _, _, err := reading(t, "--workload", "none.yaml"); err == nil || !strings.Contains(err.Error(), "--workload: open none.yaml: no such file or directory; give the path") {
 		t.Error(err)
+	}
+}
+
+// TestTargetsPick: the order of flows, by a file and by a flag, which wins. The flags of a report say it.
+func TestTargetsPick(t *testing.T) {
+	const flows = "flows: {f: [a: {get: 'http://a/'}], g: [b: {get: 'http://a/'}]}\n"
+	dir := folder(t, map[string]string{"plain.yaml": flows, "random.yaml": flows + "pick: random", "cycle.yaml": flows + "pick: cycle", "t.txt": "http://a/\nhttp://b/\n"})
+	for _, c := range []struct{ kind, file, flag, want string }{
+		{"--workload", "plain.yaml", "", ""}, {"--workload", "cycle.yaml", "", ""}, {"--workload", "random.yaml", "", "random"}, {"--targets", "t.txt", "", ""},
+		{"--workload", "plain.yaml", "random", "random"}, {"--workload", "cycle.yaml", "random", "random"}, {"--workload", "random.yaml", "cycle", ""},
+		{"--targets", "t.txt", "random", "random"}, {"--targets", "t.txt", "cycle", ""},
+	} {
+		args := []string{c.kind, filepath.Join(dir, c.file), "--qps", "5"}
+		if c.flag != "" {
+			args = append(args, "--targets-pick", c.flag)
+		}
+		_, s, err := reading(t, args...)
+		if err != nil || s.Target.Pick != c.want {
+			t.Errorf("%+v: %q, %v", c, s.Target.Pick, err)
+		}
+		if flags := strings.Join(s.Setting().Flags, " "); strings.Contains(flags, "--targets-pick random") != (c.want != "") || strings.Contains(flags, "cycle") {
+			t.Errorf("%+v: %s", c, flags)
+		}
+	}
+}
+
+// TestWorkloadSchedule: what a file says of the rate over time, and that flags win.
+func TestWorkloadSchedule(t *testing.T) {
+	const single, ramp = "flows: {f: [a: {get: 'http://a/'}]}\n", "stages: [10s:200, 20s:0]\n"
+	const several = "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}]}\n"
+	const wave, timed = "profile: 'sine:mean=10,amplitude=4,period=1m'\n", "rate: 5 flows/s\nduration: 1m\narrivals: poisson:3\n"
+	for _, c := range []struct {
+		file  string
+		flags []string
+		want  string // the flags of the schedule
+	}{
+		{single + timed, nil, "--qps 5 --duration 1m --arrivals poisson:3"},
+		{single + timed, []string{"--duration", "0", "--arrivals", "even"}, "--qps 5"},
+		{single + timed, []string{"--duration", "2m", "--arrivals", "poisson"}, "--qps 5 --duration 2m --arrivals poisson"},
+		{single + timed, []string{"--qps", "max", "--arrivals", "even"}, "--qps max --duration 1m"},
+		{single + timed, []string{"--stage", "5s:9"}, "--stage 5s:9 --arrivals poisson:3"},
+		{single + timed, []string{"--profile", "sine:mean=2,amplitude=1,period=1m"}, "--duration 1m --profile sine:mean=2,amplitude=1,period=1m --arrivals poisson:3"},
+		{single + ramp, nil, "--stage 10s:200 --stage 20s:0"},
+		{single + ramp, []string{"--qps", "7", "--duration", "1m"}, "--qps 7 --duration 1m"},
+		{several + ramp + "rate: 100 flows/s", nil, "--qps 200 --stage 10s:200 --stage 20s:0"},
+		{several + ramp + "rate: 100 requests/s", nil, "--qps 100 --stage 10s:200 --stage 20s:0"},
+		{single + ramp + "rate: 100 requests/s", []string{"--stage", "5s:9"}, "--stage 5s:9"},
+		{single + wave, nil, "--profile sine:mean=10,amplitude=4,period=1m"},
+		{single + wave + "duration: 5m", nil, "--duration 5m --profile sine:mean=10,amplitude=4,period=1m"},
+		{single + wave, []string{"--rate", "7"}, "--qps 7"},
+		{single + wave, []string{"--stage", "5s:9"}, "--stage 5s:9"},
+	} {
+		_, s, err := reading(t, append(c.flags, "--workload", filepath.Join(folder(t, map[string]string{"w.yaml": c.file}), "w.yaml"))...)
+		if err != nil {
+			t.Errorf("%s %q: %v", c.file, c.flags, err)
+			continue
+		}
+		s.Target = targets.Spec{Flows: s.Target.Flows}
+		flags := s.Setting().Flags
+		if got := strings.Join(flags[2:], " "); got != c.want {
+			t.Errorf("%s %q: %s, want %s", c.file, c.flags, got, c.want)
+		}
+	}
+	for _, c := range []struct {
+		file  string
+		flags []string
+		want  string
+	}{
+		{single + timed, []string{"--qps", "max"}, "w.yaml:4:11: arrivals: --qps max and --limiter space requests themselves; leave it out, or add --arrivals even"},
+		{single + timed, []string{"--limiter", "token-bucket"}, "w.yaml:4:11: arrivals: --qps max and --limiter"},
+		{single + ramp, []string{"--duration", "1m"}, "w.yaml:2:9: --stage and --duration: the stages' lengths are the duration, leave --duration out"},
+		{single + "stages: 0s:5", nil, "w.yaml:2:9: profile: it has no length; give a stage or a duration above zero"},
+		{single + "rate: 5 flows/s\nduration: 9999d", nil, "w.yaml:3:11: --duration: give a time up to"},
+		{single + "duration: 1m", nil, "w.yaml:2:11: --qps: give the rate of the whole cluster"},
+	} {
+		_, _, err := reading(t, append(c.flags, "--workload", filepath.Join(folder(t, map[string]string{"w.yaml": c.file}), "w.yaml"))...)
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s %q: %v, want %s", c.file, c.flags, err, c.want)
+		}
 	}
 }

@@ -433,7 +433,9 @@ func rehearsed(o *outputs) {
 	dir := o.t.TempDir()
 	for name, content := range map[string]string{
 		"users.csv": "name\nAnn\n",
-		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\n",
+		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\npick: random\n",
+		"wave.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nprofile: sine:mean=5,amplitude=1,period=1m\nduration: 5m\narrivals: poisson\n",
+		"ramp.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:200, 20s:0]\n",
 		"shop.yaml": "base: http://127.0.0.1:1\nrate: 100 flows/s\ndata: {users: {csv: users.csv}}\nthresholds: errors:rate<1%\nflows:\n  buy:\n" +
 			"  - login: {post: /login, json: {user: \"${users.name}\"}, take: {token: json token}}\n  - pay: {after: 1s, post: /pay}\n",
 	} {
@@ -441,8 +443,9 @@ func rehearsed(o *outputs) {
 			o.t.Fatal(err)
 		}
 	}
-	o.print("loadctl workload check " + filepath.Join(dir, "one.yaml"))
-	o.print("loadctl workload check " + filepath.Join(dir, "shop.yaml"))
+	for _, name := range []string{"one.yaml", "shop.yaml", "wave.yaml", "ramp.yaml"} {
+		o.print("loadctl workload check " + filepath.Join(dir, name))
+	}
 }
 
 // machine is the output of commands without a run.

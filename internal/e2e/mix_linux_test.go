@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // TestMix: two requests, 80 and 20 of 100, of two servers. A fleet of two sends exact shares, also after a change of the
@@ -69,10 +70,12 @@ func TestMix(t *testing.T) {
 func TestFlowsByRequests(t *testing.T) {
 	besides(t)
 	b := newBed(t)
-	file := filepath.Join(t.TempDir(), "w.yaml")
+	file, rated := filepath.Join(t.TempDir(), "w.yaml"), filepath.Join(t.TempDir(), "rated.yaml")
 	text := "base: " + b.web.URL() + "\nflows:\n  buy: [first: {get: /1}, second: {get: /2, after: 50ms}]\n  look: [third: {get: /3}]\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{file: text, rated: text + "rate: 300 requests/s\nstages: [1s:900, 1s:0]\narrivals: poisson\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i, c := range []struct {
 		args []string
@@ -82,6 +85,8 @@ func TestFlowsByRequests(t *testing.T) {
 		{[]string{"--qps", "600", "-n", "901"}, 900},
 		{[]string{"--qps", "300", "--stage", "1s:900", "--stage", "1s:0"}, 1050}, // 300 + 300 + 450
 		{[]string{"--profile", "steps:from=300,to=900,by=300,every=500ms"}, 900},
+		{[]string{"--workload", rated}, 1050},
+		{[]string{"--workload", rated, "--qps", "600", "--duration", "1s"}, 600},
 	} {
 		b.web.Reset()
 		name := fmt.Sprint("flows-", i)
@@ -91,6 +96,59 @@ func TestFlowsByRequests(t *testing.T) {
 		}
 		if n := b.web.Count(); n != c.want {
 			t.Errorf("%q: %d requests arrived, want %d", c.args, n, c.want)
+		}
+	}
+}
+
+// TestMixAtRandom: each request arrives where the ordinals say, of targets and of flows with several steps: also after a
+// change of the rate, whatever the number of workers.
+func TestMixAtRandom(t *testing.T) {
+	besides(t)
+	const requests = 3001
+	b := &bed{t: t, redis: redistest.Start(t)}
+	first, second := startArrivals(t), startArrivals(t)
+	dir := t.TempDir()
+	write := func(name, format string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, fmt.Appendf(nil, format, first.URL(), second.URL()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	mix := func(steps int) *targets.Mix {
+		return targets.Spec{Pick: targets.PickRandom, Flows: []targets.Flow{{Weight: 7, Steps: make([]targets.Step, 1)}, {Weight: 3, Steps: make([]targets.Step, steps)}}}.Mix()
+	}
+	for _, c := range []struct {
+		name string
+		args []string
+		mix  *targets.Mix
+	}{
+		{"targets", []string{"--targets", write("t.txt", "GET %s/ weight=7\nGET %s/ weight=3\n"), "--targets-pick", "random"}, mix(1)},
+		{"flows", []string{"--workload", write("w.yaml", "mix: {look: 7, buy: 3}\npick: random\nflows:\n  look: [a: {get: '%s/'}]\n"+
+			"  buy: [b: {get: '%[2]s/'}, c: {get: '%[2]s/', after: 10ms}]\n")}, mix(2)},
+	} {
+		first.Reset()
+		second.Reset()
+		args := append(append(patient(), "--qps", "1000", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
+		ps := []*process{b.worker(c.name, args...), b.worker(c.name, args...)}
+		until(t, "500 requests", func() bool { return first.Count()+second.Count() >= 500 })
+		b.loadctl("set-rate", c.name, "2000")
+		for _, p := range ps {
+			p.wait(0)
+		}
+		var want [2]int64
+		for n := range uint64(c.mix.Slots(requests)) {
+			if step := c.mix.Step(n); step == 0 {
+				want[0]++
+			} else {
+				want[1] += int64(c.mix.Rest(step)) + 1
+			}
+		}
+		if got := [2]int64{first.Count(), second.Count()}; got != want {
+			t.Errorf("%s: %v arrived, want %v", c.name, got, want)
+		}
+		if r := b.report(c.name); !r.Complete || !strings.Contains(strings.Join(r.Described.Flags, " "), "--targets-pick random") {
+			t.Errorf("%s: %+v", c.name, r.Described)
 		}
 	}
 }

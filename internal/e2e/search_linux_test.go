@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -133,4 +134,43 @@ func TestSearchOfAGenerator(t *testing.T) {
 		t.Errorf("%+v: %s", f, search.Stderr.String())
 	}
 	worker.wait(0)
+}
+
+// TestSearchOfFlows: the rates of a search count requests, also if flows have two of them. What the file says of rate and
+// duration does not count.
+func TestSearchOfFlows(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	file := filepath.Join(t.TempDir(), "w.yaml")
+	text := "base: " + b.web.URL() + "\nrate: 7 flows/s\nduration: 1s\nflows: {f: [first: {get: /1}, second: {get: /2, after: 300ms}]}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	worker := b.guest("x")
+	search := b.operator("search", "x", "--workload", file, "--slo", "errors{step=second}:rate<1%", "--from", "100", "--to", "200", "--step-for", "2s", "-o", "json")
+	select {
+	case <-search.Exited:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("it does not end", search.Stderr.String())
+	}
+	code, f := search.Cmd.ProcessState.ExitCode(), search.outcome()
+	switch busy := !acceptance() && strings.Contains(f.Probes[len(f.Probes)-1].Why, "the generator was the limit"); {
+	case code == 98 && busy:
+		t.Log(search.Stderr.String())
+	case code != 0 || f.End != "above" || f.Rate != 200:
+		t.Errorf("exit code %d, %+v: %s", code, f, search.Stderr.String())
+	}
+	worker.wait(0)
+	r, rates := b.report("x"), ""
+	for _, c := range r.Described.Commands {
+		if c.Command == "set-rate" {
+			rates += c.What + "\n"
+		}
+	}
+	if !strings.HasPrefix(rates, "0 per second, a search begins\n50 per second, probe 1 of a search\n0 per second, probe 1 of a search, 100 per second: ") {
+		t.Error(rates)
+	}
+	if len(r.Steps) != 2 || r.Steps[0].Sent != r.Steps[1].Sent || r.Steps[0].Sent+r.Steps[1].Sent != b.web.Count() || !r.Complete {
+		t.Errorf("%+v", r.Steps)
+	}
 }

@@ -9,10 +9,12 @@
 package rehearsal
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -26,10 +28,15 @@ const (
 // run.
 type Rehearsal struct {
 	Flows             []Flow    `json:"flows"`
+	Pick              string    `json:"pick"`                          // in which order flows come, one of targets.Picks
 	StepsPerFlow      float64   `json:"steps_per_flow"`                // the mean
 	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`    // nil = none is known
 	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"` // nil = none is known
-	Cookies           bool      `json:"cookies"`                       // each flow keeps those of its answers
+	Stages            []string  `json:"stages,omitempty"`
+	Profile           string    `json:"profile,omitempty"`  // "" = none
+	Length            float64   `json:"length_s,omitempty"` // of the run, 0 = until stopped
+	Arrivals          string    `json:"arrivals"`           // as --arrivals takes it
+	Cookies           bool      `json:"cookies"`            // each flow keeps those of its answers
 	Data              []Data    `json:"data"`
 	Thresholds        []string  `json:"thresholds"`
 	Requests          []Request `json:"requests"` // the first ones
@@ -78,7 +85,9 @@ type Request struct {
 // Of returns what a run with this valid spec, which has flows, would send. now fills ${now}. Without rated the rate of
 // the spec means nothing.
 func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
-	r := Rehearsal{Flows: flows(s.Target), StepsPerFlow: s.Target.StepsPerFlow(), Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
+	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), StepsPerFlow: s.Target.StepsPerFlow(),
+		Stages: s.Stages, Profile: pacer.BriefProfile(s.Profile), Length: s.Length().Seconds(), Arrivals: cmp.Or(s.Arrivals, pacer.EvenArrivals),
+		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
 	if rated && !s.Max {
 		slots := s.Peak()
 		requests := slots * r.StepsPerFlow

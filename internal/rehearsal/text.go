@@ -9,17 +9,15 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/units"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // Text writes it for people.
 func (r Rehearsal) Text(w io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "rate    %s\n", r.rate())
-	if r.Cookies {
-		fmt.Fprintln(&b, "cookies each flow keeps its own")
-	}
-	fmt.Fprintln(&b)
+	r.schedule(&b)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "FLOW\tSHARE\tWEIGHT\tFLOWS/S\tREQUESTS/S")
 	for _, f := range r.Flows {
@@ -52,6 +50,30 @@ func (r Rehearsal) Text(w io.Writer) error {
 	return nil
 }
 
+// schedule writes what holds for the whole run. It leaves out defaults.
+func (r Rehearsal) schedule(b io.Writer) {
+	fmt.Fprintf(b, "rate      %s\n", r.rate())
+	if len(r.Stages) > 0 {
+		printable.Fprintf(b, "stages    %s\n", strings.Join(r.Stages, ", "))
+	}
+	if r.Profile != "" {
+		printable.Fprintf(b, "profile   %s\n", r.Profile)
+	}
+	if r.Length > 0 {
+		fmt.Fprintf(b, "length    %s\n", units.Length(time.Duration(r.Length*1e9)))
+	}
+	if r.Arrivals != pacer.EvenArrivals {
+		fmt.Fprintf(b, "arrivals  %s\n", r.Arrivals)
+	}
+	if r.Pick == targets.PickRandom {
+		fmt.Fprintln(b, "pick      random: the shares hold on average")
+	}
+	if r.Cookies {
+		fmt.Fprintln(b, "cookies   each flow keeps its own")
+	}
+	fmt.Fprintln(b)
+}
+
 // rate says how much is sent.
 func (r Rehearsal) rate() string {
 	switch {
@@ -60,7 +82,11 @@ func (r Rehearsal) rate() string {
 	case r.FlowsPerSecond == nil:
 		return fmt.Sprintf("none in the file, so --qps says it; %.4g requests each flow", r.StepsPerFlow)
 	}
-	return fmt.Sprintf("%s flows/s, %s requests/s (cluster total)", units.Rate(*r.FlowsPerSecond), units.Rate(*r.RequestsPerSecond))
+	most := ""
+	if len(r.Stages) > 0 || r.Profile != "" {
+		most = "at most "
+	}
+	return fmt.Sprintf("%s%s flows/s, %s requests/s (cluster total)", most, units.Rate(*r.FlowsPerSecond), units.Rate(*r.RequestsPerSecond))
 }
 
 // due says when a step is sent.

@@ -172,7 +172,7 @@ func (f *Follower) read(who string, s *record.Snapshot, latency *record.Histogra
 func (f *Follower) inFlight(workers []run.Worker) (n int64) {
 	for _, w := range workers {
 		if c := f.known[w.Process()].counts; w.State == "active" || w.State == "silent" {
-			n += c.Sent - c.Completed - c.Failed
+			n += c.Requests() - c.Completed - c.Failed
 		}
 	}
 	return n

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,7 +29,7 @@ type Sight struct {
 	Workers  []string           // the processes present, as worker/incarnation
 	Beats    []*record.Snapshot // the intervals published since the last look, of each process in order
 	InFlight int64              // requests that were sent and have not ended, as far as published
-	Skipped  int64              // requests due since the start that no worker owned
+	Skipped  int64              // slots due since the start that no worker owned
 }
 
 // A Driver plays the probes of a search with a fleet, one after the other. It sets the rate, lets it settle, measures
@@ -39,16 +40,19 @@ type Driver struct {
 	Length     time.Duration // of the judged window, whole seconds
 	Settle     time.Duration // least time after the change of the rate; the first whole second after it is the first to be judged
 	Drain      time.Duration // how long requests in flight may take
+	Steps      float64       // requests of a slot, on average; 0 = 1
+	Pause      time.Duration // the longest one that a flow makes between two requests
 	Show       func(Probe)   // called with each probe that was played; nil = not called
 }
 
 // How to look at a fleet.
 const (
-	lookEvery = 200 * time.Millisecond // snapshots come once a second
-	latest    = 3 * time.Second        // after which an absent snapshot counts as missing
-	retryFor  = 10 * time.Second       // how long to retry a call to the fleet
-	edge      = 300 * time.Millisecond // how far an interval may begin or end from its second
-	inForce   = 500 * time.Millisecond // after which the fleet must report a rate that was set
+	lookEvery = 200 * time.Millisecond  // snapshots come once a second
+	latest    = 3 * time.Second         // after which an absent snapshot counts as missing
+	retryFor  = 10 * time.Second        // how long to retry a call to the fleet
+	edge      = 300 * time.Millisecond  // how far an interval may begin or end from its second
+	news      = 1500 * time.Millisecond // how old a snapshot may be that is the newest
+	inForce   = 500 * time.Millisecond  // after which the fleet must report a rate that was set
 )
 
 // ErrTaken says that the rate of the run is not the one that was set.
@@ -117,7 +121,7 @@ func (d *Driver) measure(ctx context.Context, rate float64, why string) (Measure
 			return Measured{}, fmt.Errorf("%w: it is %s per second, and was set to %s", ErrTaken, Rate(sight.Rate), Rate(rate))
 		}
 		if w == nil {
-			w = newWindow(sight, at, at.Add(d.Settle), d.Length, rate)
+			w = newWindow(sight, at.Add(d.Settle), d.Length, rate, cmp.Or(d.Steps, 1))
 		}
 		w.add(sight)
 		if m, over := d.judge(w, sight.Now); over {
@@ -133,15 +137,18 @@ func (d *Driver) measure(ctx context.Context, rate float64, why string) (Measure
 // near tells whether a rate is the one that was set: laws have whole numbers.
 func near(a, b float64) bool { return a >= b*0.999 && a <= b*1.001 }
 
-// drain sets the rate to 0, and waits until nothing is in flight. If the rate turns out to be another one, drain sets
+// drain sets the rate to 0, and waits until nothing is in flight, and no flow is between two requests. If the rate turns out to be another one, drain sets
 // it again: between probes nothing may be sent.
 func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error) {
 	at, err := d.setRate(ctx, 0, why)
 	if err != nil {
 		return false, err
 	}
-	end := at.Add(d.Drain)
-	told := map[string]time.Time{}
+	end, quiet := at.Add(d.Drain), d.Pause
+	if quiet > 0 {
+		quiet += news
+	}
+	told, busy := map[string]time.Time{}, at // busy: when flows sent a request last, as far as known
 	for {
 		sight, err := d.look(ctx)
 		if err != nil {
@@ -154,13 +161,19 @@ func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error
 		}
 		for _, b := range sight.Beats {
 			told[process(b)] = time.UnixMicro(b.End)
+			if b.Counts.Followed > 0 {
+				busy = time.UnixMicro(b.End)
+			}
+		}
+		if sight.InFlight > 0 {
+			busy = sight.Now
 		}
 		silent := false
 		for _, w := range sight.Workers {
 			silent = silent || told[w].Before(at)
 		}
 		switch {
-		case sight.InFlight == 0 && (!silent || sight.Now.Sub(at) > latest):
+		case sight.Now.Sub(busy) >= quiet && sight.InFlight == 0 && (!silent || sight.Now.Sub(at) > latest):
 			return true, nil
 		case sight.Now.After(end):
 			return false, nil

@@ -21,6 +21,9 @@ type simulated struct {
 	d  time.Duration
 	on time.Time // when it began
 
+	pause time.Duration // each request is followed by another one, this long after its answer; 0 = by none
+	later []time.Time   // when these are due
+
 	rate  float64
 	since time.Time
 	due   time.Time // the next request
@@ -95,20 +98,48 @@ func (s *simulated) run() {
 	}
 }
 
+// next returns when the next request is due, and takes it. follows tells that it follows another one.
+func (s *simulated) next(until time.Time) (due time.Time, follows, ok bool) {
+	switch first := s.rate > 0 && s.due.Before(until); {
+	case len(s.later) > 0 && s.later[0].Before(until) && (!first || s.later[0].Before(s.due)):
+		due, s.later = s.later[0], s.later[1:]
+		return due, true, true
+	case first:
+		due = s.due
+		s.due = s.due.Add(time.Duration(float64(time.Second) / s.rate * s.requests()))
+		return due, false, true
+	}
+	return due, false, false
+}
+
+// requests returns how many requests a slot has.
+func (s *simulated) requests() float64 {
+	if s.pause > 0 {
+		return 2
+	}
+	return 1
+}
+
 // fire sends what is due before a time, and ends what has ended.
 func (s *simulated) fire(until time.Time) {
-	for s.rate > 0 && s.due.Before(until) {
+	for due, follows, ok := s.next(until); ok; due, follows, ok = s.next(until) {
 		server, worker := s.fired%s.c, s.fired%2
 		s.fired++
-		begin := s.due
+		begin := due
 		if s.free[server].After(begin) {
 			begin = s.free[server]
 		}
 		s.free[server] = begin.Add(s.d)
-		s.ends = append(s.ends, end{s.free[server], s.due, worker})
-		s.now[worker].Counts.Sent++
+		s.ends = append(s.ends, end{s.free[server], due, worker})
+		if follows {
+			s.now[worker].Counts.Followed++
+		} else {
+			s.now[worker].Counts.Sent++
+		}
+		if s.pause > 0 && !follows {
+			s.later = append(s.later, s.free[server].Add(s.pause))
+		}
 		s.now[worker].Lag.Record(int64(time.Millisecond))
-		s.due = s.due.Add(time.Duration(float64(time.Second) / s.rate))
 	}
 	var left []end
 	for _, e := range s.ends {
@@ -152,7 +183,7 @@ func (s *simulated) search(t *testing.T, length time.Duration, plan Plan, slos .
 // searchFor is search with only these objectives.
 func (s *simulated) searchFor(t *testing.T, length time.Duration, plan Plan, slos ...string) (Result, error) {
 	t.Helper()
-	d := Driver{Fleet: s, Length: length, Settle: 500 * time.Millisecond, Drain: 30 * time.Second}
+	d := Driver{Fleet: s, Length: length, Settle: 500*time.Millisecond + s.pause, Drain: 30 * time.Second, Steps: s.requests(), Pause: s.pause}
 	for _, text := range slos {
 		threshold, err := threshold.Parse(text)
 		if err != nil {
@@ -195,6 +226,47 @@ func TestDriverFindsCapacity(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDriverOfFlows: with two requests in each flow, the rates are still those of requests. No probe begins while flows of
+// the one before are between two requests, and requests that follow are counted.
+func TestDriverOfFlows(t *testing.T) {
+	for _, pause := range []time.Duration{10 * time.Millisecond, 4 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSimulated(8, 10*time.Millisecond)
+			s.pause = pause
+			s.sight = func(*Sight) {
+				if s.rate > 0 && time.Since(s.since) == 0 && len(s.ends)+len(s.later) > 0 {
+					t.Errorf("%d requests in flight and %d to follow when %v/s begins", len(s.ends), len(s.later), s.rate)
+				}
+			}
+			r, err := s.search(t, 5*time.Second, usual(), "errors:rate<0.1%")
+			if err != nil || r.End != Found || math.Abs(r.Rate-800) > 40 || r.Failed < r.Rate || r.Failed > 840 {
+				t.Errorf("%v: %v, %+v", pause, err, r)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // both kinds of requests pile up
+		s := newSimulated(8, 10*time.Millisecond)
+		s.pause = time.Second
+		r, err := s.search(t, 20*time.Second, Plan{From: 1200, To: 1200})
+		if p := r.Probes[0]; err != nil || p.Outcome != Failed || p.Length > 4*time.Second || !strings.Contains(p.Why, "more requests were in flight; ended early") {
+			t.Errorf("%v, %+v", err, p)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // a tenth of those that follow come too late
+		s := newSimulated(8, 10*time.Millisecond)
+		s.pause = time.Second
+		s.spoil = func(_ *simulated, in *record.Snapshot) bool {
+			late := in.Counts.Followed / 10
+			in.Counts.Followed, in.Counts.Completed, in.Counts.FollowedLate = in.Counts.Followed-late, in.Counts.Completed-late, late
+			return true
+		}
+		r, err := s.search(t, 3*time.Second, Plan{From: 400, To: 400}, "errors:rate<1%")
+		if p := r.Probes[0]; err != nil || p.Outcome != Failed || !strings.Contains(p.Why, " of 1200 requests were not sent, because no connection was free in time") {
+			t.Errorf("%v, %+v", err, p)
+		}
+	})
 }
 
 // TestDriverEndsAFailingProbe: at one and a half times the capacity, two seconds of a window of 20 s suffice; a slow

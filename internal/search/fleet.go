@@ -27,7 +27,7 @@ func (w *workers) SetRate(ctx context.Context, rate float64, why string) (time.T
 	if err != nil {
 		return time.Time{}, FinalError{err}
 	}
-	c, err := w.run.SetRateFor(ctx, to, why)
+	c, err := w.run.SetRateFor(ctx, spec.NearFlowRate(w.run.Spec.Target, to), why)
 	return c.At, final(err)
 }
 
@@ -47,7 +47,7 @@ func (w *workers) Look(ctx context.Context) (Sight, error) {
 	case p.Phase != "running":
 		return Sight{}, FinalError{fmt.Errorf("run %s: %w: it is %s", w.run.Name, ErrEnded, p.Phase)}
 	}
-	s := Sight{Now: p.Now(), Started: p.StartedAt, Rate: p.Rate, Beats: p.Beats, InFlight: p.InFlight, Skipped: p.Skipped}
+	s := Sight{Now: p.Now(), Started: p.StartedAt, Rate: p.Rate * w.run.Spec.Target.StepsPerFlow(), Beats: p.Beats, InFlight: p.InFlight, Skipped: p.Skipped}
 	for _, m := range p.Workers {
 		if m.State == "active" || m.State == "silent" {
 			s.Workers = append(s.Workers, m.Process())

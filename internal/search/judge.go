@@ -117,9 +117,10 @@ func (w *window) passedOver(s report.Section) string {
 // unsent says that some of what was due was dropped for lack of a connection, or still waits for one.
 func unsent(s report.Section) string {
 	c := s.Total().Counts
-	n := s.Asked - c.Sent
-	if float64(c.LateDropped) <= mostDropped*float64(s.Asked) && float64(n) <= mostUnsent*float64(s.Asked)+1 {
+	asked, dropped := s.Asked+c.Followed+c.FollowedLate, c.LateDropped+c.FollowedLate
+	n := asked - c.Requests()
+	if float64(dropped) <= mostDropped*float64(asked) && float64(n) <= mostUnsent*float64(asked)+1 {
 		return ""
 	}
-	return fmt.Sprintf("%d of %d requests were not sent, because no connection was free in time", max(n, c.LateDropped), s.Asked)
+	return fmt.Sprintf("%d of %d requests were not sent, because no connection was free in time", max(n, dropped), asked)
 }

@@ -27,7 +27,8 @@ const (
 
 // A window is the part of the run that a probe judges: whole seconds at one rate.
 type window struct {
-	rate       float64
+	rate       float64   // requests per second
+	slots      float64   // the same in slots: each starts a flow
 	started    time.Time // of the run
 	begin, end time.Time
 	needed     map[string]bool             // processes whose snapshots are needed
@@ -52,11 +53,11 @@ type piled struct {
 	waiting float64 // requests that were due and not yet sent, on average: the sum of their waits
 }
 
-// newWindow returns the window of a probe whose rate is in force since at: it begins with the first whole second at or
-// after from.
-func newWindow(s Sight, at, from time.Time, length time.Duration, rate float64) *window {
+// newWindow returns the window of a probe: it begins with the first whole second at or after from. A slot has so many
+// requests on average.
+func newWindow(s Sight, from time.Time, length time.Duration, rate, requests float64) *window {
 	begin := s.Started.Add(max(0, (from.Sub(s.Started) + time.Second - 1).Truncate(time.Second)))
-	return &window{rate: rate, started: s.Started, begin: begin, end: begin.Add(length),
+	return &window{rate: rate, slots: rate / requests, started: s.Started, begin: begin, end: begin.Add(length),
 		needed: map[string]bool{}, whole: map[string]bool{}, progress: map[string]*progress{}, seconds: map[int64]*piled{}, workers: map[string]*record.Snapshot{}}
 }
 
@@ -96,7 +97,7 @@ func (w *window) add(s Sight) {
 			w.seconds[second] = &piled{}
 		}
 		c := b.Counts
-		w.seconds[second].growth += float64(c.Sent - c.Completed - c.Failed)
+		w.seconds[second].growth += float64(c.Requests() - c.Completed - c.Failed)
 		w.seconds[second].waiting += b.Lag.Mean() / 1e9 * float64(c.Sent)
 		if !middle.Before(w.begin) && middle.Before(w.end) {
 			if w.workers[who] == nil {
@@ -134,7 +135,7 @@ func (w *window) known() (until time.Time, missing []string) {
 // section returns what was measured up to a time.
 func (w *window) section(until time.Time) report.Section {
 	s := report.Section{Length: max(0, until.Sub(w.begin)).Round(time.Second)}
-	s.Asked = int64(math.Round(w.rate * w.covered()))
+	s.Asked = int64(math.Round(w.slots * w.covered()))
 	for _, who := range slices.Sorted(maps.Keys(w.workers)) {
 		s.Workers = append(s.Workers, w.workers[who])
 	}

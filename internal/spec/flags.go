@@ -84,6 +84,7 @@ func (f *flagList) target(t targets.Spec) {
 	switch {
 	case len(t.Flows) > 0:
 		f.flows(t)
+		f.add("--targets-pick", t.Pick, "")
 	case shown.URL != t.URL:
 		f.withhold("--url", shown.URL)
 	default:

@@ -37,12 +37,13 @@ func flows(t targets.Spec, p pacer.Profile) pacer.Profile {
 	}
 	p.Segments = slices.Clone(p.Segments)
 	for i := range p.Segments {
-		p.Segments[i].From, p.Segments[i].To = nearFlowRate(t, p.Segments[i].From), nearFlowRate(t, p.Segments[i].To)
+		p.Segments[i].From, p.Segments[i].To = NearFlowRate(t, p.Segments[i].From), NearFlowRate(t, p.Segments[i].To)
 	}
 	return p
 }
 
-func nearFlowRate(t targets.Spec, requests pacer.Rate) pacer.Rate {
+// NearFlowRate is FlowRate, or a rate rounded to a millionth of a slot per second if that is not exact.
+func NearFlowRate(t targets.Spec, requests pacer.Rate) pacer.Rate {
 	exact, err := FlowRate(t, requests)
 	if err == nil {
 		return exact

@@ -144,7 +144,7 @@ func (s Spec) curve() (pacer.Profile, error) {
 			if err != nil {
 				return pacer.Profile{}, err
 			}
-			stage.To = nearFlowRate(s.Target, stage.To)
+			stage.To = NearFlowRate(s.Target, stage.To)
 			stages[i] = stage
 		}
 		return pacer.Stages(s.QPS, stages...), nil

@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
@@ -17,17 +16,12 @@ import (
 
 // A Workload is what a workload file says.
 type Workload struct {
-	Rate       Rate
+	Schedule
 	Data       []Data
+	Pick       string // in which order flows come, targets.PickRandom; "" = in a cycle
 	Flows      []Flow // at least one, each with at least one step
 	Thresholds []string
 	Cookies    string // FILE:LINE:COLUMN of cookies: true; "" = flows have no cookies
-}
-
-// A Rate is that of the whole cluster. The zero value says that the file has none.
-type Rate struct {
-	pacer.Rate
-	Requests bool // it counts requests, and else flows
 }
 
 // Data is a data file.
@@ -69,7 +63,7 @@ func YAML(path string, content []byte) (Workload, error) {
 // workload reads the keys of the file.
 func (d *document) workload() (w Workload, err error) {
 	values, err := d.settings(d.root, `a map with flows, such as flows: {browse: [{list: {get: "http://host/path"}}]}`,
-		"base", "rate", "data", "mix", "flows", "thresholds", "cookies", "header", "check", "expect")
+		"base", "rate", "data", "mix", "pick", "flows", "stages", "profile", "duration", "arrivals", "thresholds", "cookies", "header", "check", "expect")
 	if err != nil {
 		return w, err
 	}
@@ -83,7 +77,7 @@ func (d *document) workload() (w Workload, err error) {
 	if of.common, err = d.common(values); err != nil {
 		return w, err
 	}
-	if w.Rate, err = d.rate(values["rate"]); err != nil {
+	if w.Schedule, err = d.schedule(values); err != nil {
 		return w, err
 	}
 	if w.Data, err = d.data(values["data"]); err != nil {
@@ -96,6 +90,9 @@ func (d *document) workload() (w Workload, err error) {
 		return w, err
 	}
 	if w.Cookies, err = d.cookies(values["cookies"]); err != nil {
+		return w, err
+	}
+	if w.Pick, err = d.order(values["pick"]); err != nil {
 		return w, err
 	}
 	w.Thresholds, err = d.thresholds(values["thresholds"])
@@ -125,30 +122,6 @@ func (d *document) base(n *yaml.Node) (string, error) {
 		err = d.fail(n, "the base is no URL without query; write base: https://host, or base: https://host/path")
 	}
 	return strings.TrimRight(base, "/"), err
-}
-
-// rates matches a rate with what it counts.
-var rates = regexp.MustCompile(`^(\S+) +(flow|request)s?/([0-9a-z]+)$`)
-
-// rate returns the rate.
-func (d *document) rate(n *yaml.Node) (r Rate, err error) {
-	const example = "rate: 400 flows/s, or rate: 480 requests/s"
-	text, err := d.text(n, example)
-	if err != nil || n == nil {
-		return r, err
-	}
-	m := rates.FindStringSubmatch(text)
-	if m == nil {
-		return r, d.fail(n, "%.40q is no rate; write %s; for a closed loop use --qps max", text, example)
-	}
-	if r.Rate, err = pacer.ParseRate(m[1] + "/" + m[3]); err != nil {
-		return r, d.fail(n, "%w; write %s", err, example)
-	}
-	if r.Num == 0 {
-		return r, d.fail(n, "the rate is 0; write %s, or leave it out and use --qps", example)
-	}
-	r.Requests = m[2] == "request"
-	return r, nil
 }
 
 // data returns the data files.
@@ -259,6 +232,18 @@ func (d *document) mix(n *yaml.Node, flows []Flow) error {
 		return d.fail(n, "the mix has no weight of flow %.70q; write it, or leave the whole mix out for equal weights", flows[i].Name)
 	}
 	return nil
+}
+
+// order returns in which order flows come.
+func (d *document) order(n *yaml.Node) (string, error) {
+	pick, err := d.text(n, "pick: random")
+	switch {
+	case err != nil || n == nil || pick == targets.PickCycle:
+		return "", err
+	case !slices.Contains(targets.Picks(), pick):
+		return "", d.fail(n, "there is no pick %.20q of flows; %swrite one of %s", pick, meant(pick, targets.Picks()), strings.Join(targets.Picks(), ", "))
+	}
+	return pick, nil
 }
 
 // thresholds returns the conditions that the run has to meet.

@@ -39,6 +39,9 @@ flows:
     - end: {delete: /end}
   browse: [{list: {get: "/items/${items.id}"}}]
 thresholds: ["latency{step=pay}:p(99)<300ms", "errors:rate<0.1%"]
+pick: random
+duration: 1h30m
+arrivals: poisson:7
 cookies: true
 `
 
@@ -51,7 +54,9 @@ func TestYAML(t *testing.T) {
 	type headers = []targets.Header
 	run, text, size := targets.Header{Name: "X-Run", Value: "a"}, targets.Header{Name: "Accept", Value: "text/plain"}, "size < 10kB"
 	want := Workload{
-		Rate: Rate{Rate: pacer.PerSecond(2500)},
+		Schedule: Schedule{Rate: Rate{Rate: pacer.PerSecond(2500)}, Duration: 90 * time.Minute, Arrivals: "poisson:7",
+			Places: map[string]string{"rate": "dir/shop.yaml:3:7", "duration": "dir/shop.yaml:25:11", "arrivals": "dir/shop.yaml:26:11"}},
+		Pick: targets.PickRandom,
 		Data: []Data{{"users", "dir/users.csv", "csv", "once", 0, "dir/shop.yaml:5:3"}, {"items", "/data/items.txt", "jsonl", "shuffle", 7, "dir/shop.yaml:6:3"}},
 		Flows: []Flow{
 			{targets.Flow{Name: "buy", Weight: 1, Steps: []targets.Step{
@@ -68,7 +73,7 @@ func TestYAML(t *testing.T) {
 			}}, []string{"dir/shop.yaml:22:13"}},
 		},
 		Thresholds: []string{"latency{step=pay}:p(99)<300ms", "errors:rate<0.1%"},
-		Cookies:    "dir/shop.yaml:24:10",
+		Cookies:    "dir/shop.yaml:27:10",
 	}
 	if !reflect.DeepEqual(got, want) {
 		a, _ := json.MarshalIndent(got, "", " ")
@@ -176,6 +181,27 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestSchedule: the other ways to say a rate. The file of a replay lies beside the workload file.
+func TestSchedule(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "day.csv"), []byte("time,rate\n0,100\n1,300\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]Schedule{
+		"arrivals: even\nduration: 0s":                             {},
+		"arrivals: poisson":                                        {Arrivals: "poisson"},
+		"stages: 30s:200":                                          {Stages: []string{"30s:200"}},
+		"rate: 1 flow/s\nstages: [30s:200, 0s:2.5k]":               {Rate: Rate{Rate: pacer.PerSecond(1)}, Stages: []string{"30s:200", "0s:2.5k"}},
+		"profile: 'steps:from=1,to=2,by=1,every=1s'\nduration: 1s": {Profile: "steps:from=1,to=2,by=1,every=1s", Duration: time.Second},
+		"profile: replay:day.csv,speed=2":                          {Profile: "replay:file=day.csv,speed=2,pieces=200:200:1:500000;600:600:1:500000"},
+	} {
+		w, err := YAML(filepath.Join(dir, "w.yaml"), []byte(text+"\n"+step("get: /")))
+		if w.Places = nil; err != nil || !reflect.DeepEqual(w.Schedule, want) {
+			t.Errorf("%s: %+v, %v", text, w.Schedule, err)
+		}
+	}
+}
+
 // flow is a file of one flow that has this value.
 func flow(value string) string { return "base: http://a\nflows: {f: " + value + "}" }
 
@@ -225,6 +251,22 @@ func badFiles() map[string]string {
 		top("rate: x flows/s"):                `t:2:7: rate "x/s": not a number of requests per second`,
 		top("rate: 0 flows/s"):                "t:2:7: the rate is 0",
 		top("rate: 1 flows/parsec"):           `t:2:7: rate "1/parsec": write a time above zero`,
+		top("rate: 5 flows/s\nprofile: x"):    "t:3:10: rate and profile contradict each other, as both say the rate; leave one of them out",
+		top("profile: x\nstages: [1s:5]"):     "t:2:10: stages and profile contradict each other",
+		top("stages: [1s:5]\nduration: 5s"):   "t:3:11: stages and duration contradict each other, as both say how long the run takes",
+		top("stages: [1s:5, 1s]"):             `t:2:16: stage "1s": write DURATION:RATE, such as 30s:200; write stages:`,
+		top("stages: [1s: 5]"):                "t:2:10: is no text; write stages: [30s:200, 1m:200]",
+		top("stages: []"):                     "t:2:9: there is no stage; write stages:",
+		top("profile: zigzag"):                `t:2:10: profile "zigzag": unknown; write one of replay, sine`,
+		top("profile: sine:mean=5"):           `t:2:10: profile "sine:mean=5": amplitude=RATE is missing; see docs`,
+		top("profile: replay:none.csv"):       "t:2:10: replay: none.csv: no such file or directory; give the path of a file that can be read; see",
+		top(`profile: "sine:\n"`):             "t:2:10: the profile has control characters",
+		top("profile: [a]"):                   "t:2:10: is no text; write profile:",
+		top("duration: 5"):                    `t:2:11: "5" is not a duration; write 30s`,
+		top("duration: 1us"):                  "t:2:11: the duration is below 1ms; write 30s",
+		top("arrivals: random"):               `t:2:11: arrivals "random" are not known`,
+		top("arrivals: poisson:0"):            `t:2:11: arrivals "poisson:0" are not known, or their seed is no whole number from 1 to 2147483646; write`,
+		top("arrivals: ''"):                   "t:2:11: arrivals \"\" are not known",
 		top("data: [a]"):                      "t:2:7: is no map, or an empty one; write data: {users: {csv: users.csv}}",
 		top("data: {u: a.csv}"):               "t:2:11: is no map, or an empty one; write {csv: FILE}",
 		top("data: {u: {pick: once}}"):        "t:2:11: there is no file; write {csv: FILE}",
@@ -241,28 +283,31 @@ func badFiles() map[string]string {
 		top("mix: {}"):                        "t:2:6: is no map, or an empty one; write mix: {FLOW: WEIGHT}",
 		"flows: {buy: [s: {get: http://a/}], b: [s: {get: http://a/}]}\nmix: {bvy: 1}": `t:2:7: there is no flow "bvy"; did you mean buy? Or write it below flows`,
 		"flows: {buy: [s: {get: http://a/}], b: [s: {get: http://a/}]}\nmix: {b: 1}":   `t:2:6: the mix has no weight of flow "buy"; write it, or leave the whole mix out`,
-		top("thresholds: [errors<1]"):                          `t:2:14: threshold "errors<1", column 7: a colon has to follow`,
-		top("thresholds: {a: b}"):                              "t:2:13: is no text; write a list",
-		top("check: [status 200, bdy has x]"):                  `t:2:21: "bdy has x": there is no such check; write status`,
-		top("expect: [200]"):                                   "t:2:9: is no text; write expect: 200-299",
-		top("header: [a]"):                                     "t:2:9: is no map, or an empty one; write header: {NAME: VALUE}",
-		top("header: {a: b, A: c}"):                            `t:2:16: header "A" is there already, in another case; write a list`,
-		top(`header: {"a b": c}`):                              "t:2:10: parse header: header 1: the name may only",
-		top(`header: {"a:b": c}`):                              "t:2:10: the name of a header has no colon",
-		top(`header: {a: "b\nc"}`):                             "t:2:10: parse header: header a",
-		top("header: {a: {b: c}}"):                             "t:2:13: is no text",
-		"flows: []":                                            "t:1:8: is no map, or an empty one; write flows: {NAME",
-		"flows:":                                               "t:1:7: is no map",
+		top("pick: randm"):                    `t:2:7: there is no pick "randm" of flows; did you mean random? Or write one of cycle, random`,
+		top("pick: shuffle"):                  `t:2:7: there is no pick "shuffle" of flows; write one of cycle, random`,
+		top("pick: [random]"):                 "t:2:7: is no text; write pick: random",
+		top("thresholds: [errors<1]"):         `t:2:14: threshold "errors<1", column 7: a colon has to follow`,
+		top("thresholds: {a: b}"):             "t:2:13: is no text; write a list",
+		top("check: [status 200, bdy has x]"): `t:2:21: "bdy has x": there is no such check; write status`,
+		top("expect: [200]"):                  "t:2:9: is no text; write expect: 200-299",
+		top("header: [a]"):                    "t:2:9: is no map, or an empty one; write header: {NAME: VALUE}",
+		top("header: {a: b, A: c}"):           `t:2:16: header "A" is there already, in another case; write a list`,
+		top(`header: {"a b": c}`):             "t:2:10: parse header: header 1: the name may only",
+		top(`header: {"a:b": c}`):             "t:2:10: the name of a header has no colon",
+		top(`header: {a: "b\nc"}`):            "t:2:10: parse header: header a",
+		top("header: {a: {b: c}}"):            "t:2:13: is no text",
+		"flows: []":                           "t:1:8: is no map, or an empty one; write flows: {NAME",
+		"flows:":                              "t:1:7: is no map",
+		flow("{get: /}"):                      `t:2:12: flow "f" is no list, or an empty one; write a list of steps`,
+		flow("[]"):                            `t:2:12: flow "f" is no list`,
+		flow("[get]"):                         "t:2:13: is no map, or an empty one; write a list of steps, such as - list: {get: /items}",
+		flow("[{s:, get: /}]"):                "t:2:18: a step has one name; indent its settings below the name",
+		flow("[s: /]"):                        "t:2:16: is no map, or an empty one; write the settings of the step",
 		"flows: {f: [s: {get: http://a/}]}\ncookies: maybe":    `t:2:10: is neither true nor false; write cookies: true, or leave it out`,
 		"flows: {f: [s: {get: http://a/}]}\ncookies: \"true\"": `t:2:10: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/}]}\ncookies: [true]":   `t:2:10: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/}]}\ncookies:":          `t:2:9: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/, cookies: true}]}":     `t:1:33: there is no key "cookies"; `,
-		flow("{get: /}"):                                       `t:2:12: flow "f" is no list, or an empty one; write a list of steps`,
-		flow("[]"):                                             `t:2:12: flow "f" is no list`,
-		flow("[get]"):                                          "t:2:13: is no map, or an empty one; write a list of steps, such as - list: {get: /items}",
-		flow("[{s:, get: /}]"):                                 "t:2:18: a step has one name; indent its settings below the name",
-		flow("[s: /]"):                                         "t:2:16: is no map, or an empty one; write the settings of the step",
 		flow("[" + strings.Repeat("s: {get: /}, ", 101) + "]"): `t:2:12: flow "f" has 101 steps, at most 100`,
 		"flows: {\"\": [s: {get: http://a/}]}":                 "t:1:9: the name of a flow has 1 to 64 bytes",
 		"flows: {f: [s: {get: /}]}":                            "t:1:22: a path needs a base; write base: https://host",
