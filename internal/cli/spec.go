@@ -180,7 +180,7 @@ func (f *Spec) readFlows(s *spec.Spec) error {
 	case f.targetsFile != "" && f.workloadFile != "":
 		return errors.New("--targets and --workload: both say what is requested; give one of them")
 	case f.targetsFile != "":
-		return readTargets(&s.Target, f.targetsFile)
+		return readTargets(s, f.targetsFile)
 	case f.workloadFile != "":
 		return f.readWorkload(s)
 	}

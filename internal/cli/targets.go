@@ -3,7 +3,9 @@ package cli
 import (
 	"fmt"
 
+	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/workload"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -13,8 +15,9 @@ const targetsHelp = "`FILE` of requests to mix, instead of --url: METHOD URL [we
 
 // readTargets reads the requests of --targets. Headers, expected statuses and checks of flags count for all of them; a
 // header of the file wins over one of a flag.
-func readTargets(s *targets.Spec, path string) error {
-	content, err := readInstead(s, "--targets", path)
+func readTargets(run *spec.Spec, path string) error {
+	s := &run.Target
+	content, err := readInstead(s, spec.TargetsFlag, path)
 	if err != nil {
 		return err
 	}
@@ -22,6 +25,7 @@ func readTargets(s *targets.Spec, path string) error {
 	if err != nil {
 		return fmt.Errorf("--targets: %w", err)
 	}
+	run.Origin = originOf(s, spec.TargetsFlag)
 	common := ofFlags(s)
 	for _, t := range all {
 		if err := common.add(*s, &t.Step); err != nil {
@@ -30,6 +34,11 @@ func readTargets(s *targets.Spec, path string) error {
 		s.Flows = append(s.Flows, t.Flow())
 	}
 	return nil
+}
+
+// originOf notes what flags say of all steps of a file.
+func originOf(s *targets.Spec, flag string) *spec.Origin {
+	return &spec.Origin{Flag: flag, Headers: s.Headers, Expect: s.Expect, Checks: s.Checks, QPS: pacer.Rate{Den: 1}}
 }
 
 // readInstead reads a file that says what is requested, instead of flags.

@@ -35,7 +35,7 @@ func OfWorkload(path, qps string) (s spec.Spec, data Data, rated bool, err error
 // readWorkload reads the flows of --workload, and what else the file says. Headers, expected statuses and checks of
 // flags count for all steps, as with --targets. Thresholds and data files add to those of flags.
 func (f *Spec) readWorkload(s *spec.Spec) error {
-	content, err := readInstead(&s.Target, "--workload", f.workloadFile)
+	content, err := readInstead(&s.Target, spec.WorkloadFlag, f.workloadFile)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,8 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	if len(s.Target.Data) > mostFiles {
 		return fmt.Errorf("--workload: %s: at most %d data files", w.Data[0].Place, mostFiles)
 	}
+	s.Origin = originOf(&s.Target, spec.WorkloadFlag)
+	s.Origin.Data, s.Origin.Thresholds = len(w.Data), len(w.Thresholds)
 	common := ofFlags(&s.Target)
 	for _, flow := range w.Flows {
 		var taken []string
@@ -90,15 +92,16 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 // flowRate makes flows per second of the rate: a slot is a flow. The rate of the file counts if no flag says one.
 func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
 	several, curve := s.Target.Walks(), len(s.Stages) > 0 || s.Profile != ""
+	ofFile := f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0
 	switch {
 	case several && f.Single:
 		return errors.New("--workload: its flows have several steps, and the rates of this command are requests per second; for now give flows of one step")
 	case s.Max || curve && s.QPS.Num == 0:
 		return nil
-	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0 && !of.Requests:
-		s.QPS = of.Rate
+	case ofFile && !of.Requests:
+		s.QPS, s.Origin.QPS = of.Rate, of.Rate
 		return nil
-	case f.schedule.qps == "" && f.schedule.rate == "" && of.Num > 0:
+	case ofFile:
 		s.QPS = of.Rate
 	case s.QPS.Num == 0 && f.standIn:
 		s.QPS, f.unrated = pacer.PerSecond(1), true
@@ -109,6 +112,9 @@ func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
 		return fmt.Errorf("--workload: %w", err)
 	}
 	s.QPS = flows
+	if ofFile {
+		s.Origin.QPS = flows
+	}
 	return nil
 }
 

@@ -49,6 +49,7 @@ type Spec struct {
 	Version   int          `json:"version"`
 	CreatedBy string       `json:"created_by,omitempty"` // program and version, for the report; "" = unknown
 	Target    targets.Spec `json:"target"`
+	Origin    *Origin      `json:"origin,omitempty"` // of the target's flows; nil = there are none, or it is unknown
 	// Slots of the whole cluster; with stages, the rate they start from. Stages and Profile are requests. They differ if
 	// flows have several steps: see FlowRate.
 	QPS pacer.Rate `json:"qps"`
