@@ -202,7 +202,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateThresholds())
 }
 
 // ValidateSchedule checks the rate over time and the duration, and nothing else.
