@@ -37,7 +37,7 @@ type Spec struct {
 	caFile                     string
 	target                     targets.Spec
 	data                       []string
-	targetsFile, workloadFile  string
+	targetsFile, workloadFile  once
 	standIn, unrated           bool // a workload without a rate gets one, so that it can be checked; it did
 	files                      Data
 	requests                   total
@@ -86,8 +86,8 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
-	s.StringVar(&f.targetsFile, "targets", "", targetsHelp)
-	s.StringVar(&f.workloadFile, "workload", "", workloadHelp)
+	s.Var(&f.targetsFile, "targets", targetsHelp)
+	s.Var(&f.workloadFile, "workload", workloadHelp)
 	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
@@ -126,10 +126,10 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
 	}
 	s.Target.URL, s.Target.Method, s.Target.Timeout = f.url.text, f.method, time.Duration(f.timeout)
-	if err := f.url.check("url"); err != nil {
+	if err := cmp.Or(f.url.check("url"), f.targetsFile.check("targets"), f.workloadFile.check("workload")); err != nil {
 		return s, err
 	}
-	if s.Target.URL == "" && f.targetsFile == "" && f.workloadFile == "" {
+	if s.Target.URL == "" && f.targetsFile.text == "" && f.workloadFile.text == "" {
 		return s, f.undescribed()
 	}
 	err := f.checkAuth()
@@ -177,11 +177,11 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 // readFlows reads the file that says what is requested, if there is one.
 func (f *Spec) readFlows(s *spec.Spec) error {
 	switch {
-	case f.targetsFile != "" && f.workloadFile != "":
+	case f.targetsFile.text != "" && f.workloadFile.text != "":
 		return errors.New("--targets and --workload: both say what is requested; give one of them")
-	case f.targetsFile != "":
-		return readTargets(s, f.targetsFile)
-	case f.workloadFile != "":
+	case f.targetsFile.text != "":
+		return readTargets(s, f.targetsFile.text)
+	case f.workloadFile.text != "":
 		return f.readWorkload(s)
 	}
 	return nil

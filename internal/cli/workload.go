@@ -27,7 +27,7 @@ const workloadHelp = "`FILE` of flows to mix, instead of --url: YAML with the st
 func OfWorkload(path, qps string) (s spec.Spec, data Data, rated bool, err error) {
 	f := Spec{MinWorkers: 1}
 	f.AddFlags(&cobra.Command{})
-	f.workloadFile, f.schedule.qps, f.standIn = path, qps, true
+	f.workloadFile.text, f.schedule.qps, f.standIn = path, qps, true
 	s, err = f.Spec(strings.NewReader(""))
 	return s, f.files, !f.unrated, err
 }
@@ -35,11 +35,11 @@ func OfWorkload(path, qps string) (s spec.Spec, data Data, rated bool, err error
 // readWorkload reads the flows of --workload, and what else the file says. Headers, expected statuses and checks of
 // flags count for all steps, as with --targets. Thresholds and data files add to those of flags.
 func (f *Spec) readWorkload(s *spec.Spec) error {
-	content, err := readInstead(&s.Target, spec.WorkloadFlag, f.workloadFile)
+	content, err := readInstead(&s.Target, spec.WorkloadFlag, f.workloadFile.text)
 	if err != nil {
 		return err
 	}
-	w, err := workload.YAML(f.workloadFile, content)
+	w, err := workload.YAML(f.workloadFile.text, content)
 	if err != nil {
 		return fmt.Errorf("--workload: %w", err)
 	}
