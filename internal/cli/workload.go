@@ -71,6 +71,12 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 		}
 		s.Target.Flows = append(s.Target.Flows, flow.Flow)
 	}
+	unused := s.Target.UnusedData()
+	for _, d := range w.Data {
+		if slices.Contains(unused, d.Name) {
+			return fmt.Errorf("--workload: %s: no placeholder uses %s; write ${%s.COLUMN} in a step, or leave the file out", d.Place, d.Name, d.Name)
+		}
+	}
 	s.Thresholds = slices.Concat(s.Thresholds, w.Thresholds)
 	return f.flowRate(s, w.Rate)
 }

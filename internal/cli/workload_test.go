@@ -179,12 +179,12 @@ func TestBadWorkloads(t *testing.T) {
 		{csv, []string{"--qps", "5"}, "w.yaml:1:8: open "},
 		{csv, []string{"--qps", "5", "--data", "u.csv"}, "u.csv"},
 		{"data: {u.v: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, `w.yaml:1:8: "u.v" cannot be a name`},
-		{"data: {x: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, "data: no placeholder uses x"},
+		{"data: {x: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, "w.yaml:1:8: no placeholder uses x; write ${x.COLUMN} in a step"},
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.b}"), []string{"--qps", "5"}, "w.yaml:4:5: url: ${x.b}: the file has no such column; use one of ${x.a}"},
 		{"data: {x: {csv: x.csv, pick: once}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "-n", "9"}, "pick=once has 1 rows"},
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "--data", "x.csv"}, "w.yaml:1:8: --data has a file called x too"},
 		{several, []string{"--qps", "5", "-n", "1"}, "--requests 1: the first flow has 2 steps; give at least so many"},
-		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `there is no step "x"; there is s`},
+		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `w.yaml:1:14: there is no step "x"; write the name of one`},
 	} {
 		dir := folder(t, map[string]string{"w.yaml": c.file, "x.csv": "a\n1\n"})
 		for i, flag := range c.flags {

@@ -52,9 +52,9 @@ func (r Rehearsal) Text(w io.Writer) error {
 func (r Rehearsal) rate() string {
 	switch {
 	case r.closed:
-		return fmt.Sprintf("max, as fast as it goes; %.4g requests each flow", r.StepsPerFlow)
+		return fmt.Sprintf("max, as fast as it goes; requests in each flow: %.4g", r.StepsPerFlow)
 	case r.FlowsPerSecond == nil:
-		return fmt.Sprintf("none in the file, so --qps says it; %.4g requests each flow", r.StepsPerFlow)
+		return fmt.Sprintf("none in the file, so --qps says it; requests in each flow: %.4g", r.StepsPerFlow)
 	}
 	return fmt.Sprintf("%s flows/s, %s requests/s (cluster total)", units.Rate(*r.FlowsPerSecond), units.Rate(*r.RequestsPerSecond))
 }
