@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"slices"
 
@@ -30,7 +29,7 @@ func FlowRate(t targets.Spec, requests pacer.Rate) (pacer.Rate, error) {
 }
 
 // flows returns a curve of slots for one of requests: all rates divided by the mean number of steps. A rate that is not
-// exact is rounded to a millionth of a slot per second.
+// exact is rounded down to a millionth of a slot per second, so that it stays below --max-qps.
 func flows(t targets.Spec, p pacer.Profile) pacer.Profile {
 	if !t.Walks() {
 		return p
@@ -48,8 +47,9 @@ func nearFlowRate(t targets.Spec, requests pacer.Rate) pacer.Rate {
 		return exact
 	}
 	const den = 1_000_000
-	r, _ := new(big.Rat).Quo(big.NewRat(requests.Num*den, max(1, requests.Den)), steps(t)).Float64()
-	return pacer.Rate{Num: int64(math.Round(r)), Den: den}
+	r := big.NewRat(requests.Num, max(1, requests.Den))
+	r.Mul(r.Quo(r, steps(t)), big.NewRat(den, 1))
+	return pacer.Rate{Num: new(big.Int).Quo(r.Num(), r.Denom()).Int64(), Den: den}
 }
 
 // RequestRate is the inverse of FlowRate: requests per second of so many slots per second.
