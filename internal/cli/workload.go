@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/workload"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )
 
@@ -43,18 +44,8 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	if err != nil {
 		return fmt.Errorf("--workload: %w", err)
 	}
-	for _, d := range w.Data {
-		source, err := f.files.ofWorkload(d)
-		if err == nil && slices.ContainsFunc(s.Target.Data, func(o rows.Source) bool { return o.Name == d.Name }) {
-			err = fmt.Errorf("--data has a file called %.40s too; give one another name", d.Name)
-		}
-		if err != nil {
-			return fmt.Errorf("--workload: %s: %w", d.Place, err)
-		}
-		s.Target.Data = append(s.Target.Data, source)
-	}
-	if len(s.Target.Data) > mostFiles {
-		return fmt.Errorf("--workload: %s: at most %d data files", w.Data[0].Place, mostFiles)
+	if err := f.workloadData(&s.Target, w.Data); err != nil {
+		return fmt.Errorf("--workload: %w", err)
 	}
 	s.Origin = originOf(&s.Target, spec.WorkloadFlag)
 	s.Origin.Data, s.Origin.Thresholds = len(w.Data), len(w.Thresholds)
@@ -79,6 +70,24 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	}
 	s.Thresholds = slices.Concat(s.Thresholds, w.Thresholds)
 	return f.flowRate(s, w.Rate)
+}
+
+// workloadData reads the data files of a workload, beside those of --data.
+func (f *Spec) workloadData(t *targets.Spec, all []workload.Data) error {
+	if len(all) > 0 && len(t.Data)+len(all) > mostFiles { // before any is in memory
+		return fmt.Errorf("%s: at most %d data files", all[0].Place, mostFiles)
+	}
+	for _, d := range all {
+		source, err := f.files.ofWorkload(d)
+		if err == nil && slices.ContainsFunc(t.Data, func(o rows.Source) bool { return o.Name == d.Name }) {
+			err = fmt.Errorf("--data has a file called %.40s too; give one another name", d.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Place, err)
+		}
+		t.Data = append(t.Data, source)
+	}
+	return nil
 }
 
 // ofWorkload reads a data file of a workload. The key says its format, so the name of the file need not.

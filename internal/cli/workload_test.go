@@ -157,6 +157,15 @@ func TestOfWorkload(t *testing.T) {
 	}
 }
 
+// manyFiles names a file as 17 data files.
+func manyFiles(name string) string {
+	var all []string
+	for i := range 17 {
+		all = append(all, fmt.Sprintf("d%d: {csv: %s}", i, name))
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestBadWorkloads(t *testing.T) {
 	const step, several = "flows:\n  f:\n  - s: {get: 'http://a/%s'}\n", "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}]}\n"
 	plain := fmt.Sprintf(step, "")
@@ -178,6 +187,7 @@ func TestBadWorkloads(t *testing.T) {
 		{"flows: {f: [s: {get: 'http://a/', chek: x}]}", []string{"--qps", "5"}, `w.yaml:1:35: there is no key "chek"; did you mean check?`},
 		{csv, []string{"--qps", "5"}, "w.yaml:1:8: open "},
 		{csv, []string{"--qps", "5", "--data", "u.csv"}, "u.csv"},
+		{"data: {" + manyFiles("none.csv") + "}\n" + plain, []string{"--qps", "5"}, "w.yaml:1:8: at most 16 data files"}, // before they are read
 		{"data: {u.v: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, `w.yaml:1:8: "u.v" cannot be a name`},
 		{"data: {x: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, "w.yaml:1:8: no placeholder uses x; write ${x.COLUMN} in a step"},
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.b}"), []string{"--qps", "5"}, "w.yaml:4:5: url: ${x.b}: the file has no such column; use one of ${x.a}"},
