@@ -191,7 +191,8 @@ func TestBadWorkloads(t *testing.T) {
 		{"data: {u.v: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, `w.yaml:1:8: "u.v" cannot be a name`},
 		{"data: {x: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, "w.yaml:1:8: no placeholder uses x; write ${x.COLUMN} in a step"},
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.b}"), []string{"--qps", "5"}, "w.yaml:4:5: url: ${x.b}: the file has no such column; use one of ${x.a}"},
-		{"data: {x: {csv: x.csv, pick: once}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "-n", "9"}, "pick=once has 1 rows"},
+		{"data: {x: {csv: x.csv, pick: once}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "-n", "9"}, "--requests: the rows of the data file with pick=once are used up at request 1; give at most so many"},
+		{"data: {x: {csv: x.csv, pick: once}}\nflows: {a: [a: {get: 'http://a/${x.a}'}, b: {get: 'http://a/'}], b: [c: {get: 'http://a/'}]}", []string{"--qps", "5", "-n", "9"}, "used up at request 3;"}, // a flow of two and one of one; the next one would need a row
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "--data", "x.csv"}, "w.yaml:1:8: --data has a file called x too"},
 		{several, []string{"--qps", "5", "-n", "1"}, "--requests 1: the first flow has 2 steps; give at least so many"},
 		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `w.yaml:1:14: there is no step "x"; write the name of one`},

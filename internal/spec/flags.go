@@ -161,11 +161,7 @@ func (f *flagList) schedule(s Spec) {
 		f.add("--qps", s.requestRate(), "")
 	}
 	f.time("--duration", s.Duration, 0)
-	requests := s.Requests
-	if requests > 0 && s.Target.Walks() {
-		requests = s.Target.Mix().Requests(requests) // as the flag takes it
-	}
-	f.number("--requests", requests, 0)
+	f.number("--requests", s.requestsOf(s.Requests), 0) // as the flag takes it
 	for _, stage := range s.Stages {
 		f.add("--stage", stage, "")
 	}

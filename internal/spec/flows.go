@@ -58,3 +58,11 @@ func RequestRate(t targets.Spec, flows pacer.Rate) pacer.Rate {
 	r.Mul(r, steps(t)) // at most 100 · 10^8, over 10^6 · 10^8
 	return pacer.Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}
 }
+
+// requestsOf returns how many requests the first slots send.
+func (s Spec) requestsOf(slots int64) int64 {
+	if slots == 0 || !s.Target.Walks() {
+		return slots
+	}
+	return s.Target.Mix().Requests(slots)
+}

@@ -192,7 +192,7 @@ func (s Spec) Validate() error {
 	case s.CatchUp < 0 || s.CatchUp > time.Hour:
 		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
 	case s.Target.Once() > 0 && !s.Max && (s.Requests == 0 || s.Requests > s.Target.Once()):
-		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
+		return fmt.Errorf("--requests: the rows of the data file with pick=once are used up at request %d; give at most so many, leave --requests out, or take another pick", s.requestsOf(s.Target.Once()))
 	case s.Target.Once() > 0 && s.HasLimiter():
 		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
 	case s.Arrivals != "" && s.HasLimiter():
