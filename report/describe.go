@@ -13,7 +13,7 @@ type Setting struct {
 
 	// Flags are the arguments of loadctl run or loadworker run that describe the run, in order: only those that differ
 	// from the defaults. The values of those in Withheld are replaced: secrets by a placeholder, long bodies and
-	// certificates by their size and SHA-256.
+	// certificates by their size and SHA-256, a file of flows by what it says of the run.
 	Flags    []string `json:"flags"`
 	Withheld []string `json:"withheld"`
 }

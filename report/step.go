@@ -75,17 +75,19 @@ func (r *Report) recorded() map[string]*record.Step {
 	return all
 }
 
-// addSteps adds the steps of another report.
+// addSteps adds the steps of another report. Those of r come first: if there are too many, others are pooled.
 func (r *Report) addSteps(o *Report) {
-	sum := record.NewSnapshot("", "")
+	sum, from := record.NewSnapshot("", ""), map[string]bool{}
 	for _, part := range []*Report{r, o} {
-		for name, step := range part.recorded() {
-			sum.Step(name).Merge(step)
+		recorded := part.recorded()
+		for _, s := range part.Steps {
+			sum.Step(s.Name).Merge(recorded[s.Name])
+			name := s.Name
+			if sum.Steps[name] == nil {
+				name = record.OtherStep
+			}
+			from[name] = from[name] || s.FromAnswer
 		}
-	}
-	from := map[string]bool{}
-	for _, s := range slices.Concat(r.Steps, o.Steps) {
-		from[s.Name] = from[s.Name] || s.FromAnswer
 	}
 	r.setSteps(sum.Steps)
 	for i := range r.Steps {

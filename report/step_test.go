@@ -116,3 +116,36 @@ func TestStepsOfSections(t *testing.T) {
 		}
 	}
 }
+
+// TestCombinedStepsBeyondTheLimit: which steps are counted together does not change from one merge to the next, and
+// their pool is marked as they are.
+func TestCombinedStepsBeyondTheLimit(t *testing.T) {
+	part := func(prefix string) report.Part {
+		var names []string
+		for i := range 20 {
+			names = append(names, fmt.Sprintf("%s%02d", prefix, i))
+		}
+		rec, total := record.NewRecorder(names...), record.NewSnapshot(prefix, "1")
+		for i := range names {
+			rec.Sent()
+			rec.StepSent(i)
+			rec.Done(record.Sample{Step: i, Done: 1_000_000, Status: 200})
+		}
+		total.Record(rec)
+		total.Final = true
+		return report.Part{Name: prefix, Report: report.Build(report.Input{
+			Run: "r", StartedAt: time.Unix(1, 0), Duration: time.Second, Budget: report.Budget{Issued: 20}, FromAnswer: []string{prefix + "19"},
+			Workers: []report.WorkerInput{{ID: prefix, State: "left", Incarnation: prefix, Gone: true, Leased: 20, Total: total}},
+		})}
+	}
+	for range 20 {
+		sum, err := report.Combine([]report.Part{part("a"), part("b")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool := sum.Steps[len(sum.Steps)-1]
+		if len(sum.Steps) != 33 || sum.Steps[31].Name != "b11" || pool.Name != "other" || pool.Sent != 8 || !pool.FromAnswer || sum.Steps[31].FromAnswer || !sum.Steps[19].FromAnswer {
+			t.Fatalf("%+v", sum.Steps)
+		}
+	}
+}

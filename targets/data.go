@@ -83,7 +83,7 @@ func fitsHeader(table *rows.Table, column int) error {
 
 // checkData checks the descriptions of data files, and that each is used.
 func (s Spec) checkData() error {
-	names := s.placeholders()
+	unused := s.UnusedData()
 	for i, d := range s.Data {
 		if err := d.Validate(); err != nil {
 			return fmt.Errorf("data: %w", err)
@@ -91,11 +91,22 @@ func (s Spec) checkData() error {
 		if slices.ContainsFunc(s.Data[:i], func(other rows.Source) bool { return other.Name == d.Name }) {
 			return fmt.Errorf("data: two files are called %s; give one another name, as in --data FILE,name=NAME", d.Name)
 		}
-		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, d.Name+".") }) {
+		if slices.Contains(unused, d.Name) {
 			return fmt.Errorf("data: no placeholder uses %s; write ${%s.%s} in URL, header or body, or leave the file out", d.Name, d.Name, d.Columns[0])
 		}
 	}
 	return nil
+}
+
+// UnusedData returns the names of the data files that no placeholder uses.
+func (s Spec) UnusedData() (unused []string) {
+	names := s.placeholders()
+	for _, d := range s.Data {
+		if !slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, d.Name+".") }) {
+			unused = append(unused, d.Name)
+		}
+	}
+	return unused
 }
 
 // placeholders returns the names of all placeholders. Those of a text with a wrong one are missing.

@@ -59,7 +59,7 @@ func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, e
 	}
 	filled := m.filled(r, nil)
 	one := filled.filledSpec()
-	if m.target.Varies() {
+	if m.target.Varies() || strings.Contains(one.URL, "$${") {
 		one.URL = filled.filledURL().String()
 	}
 	e.Body = one.Body

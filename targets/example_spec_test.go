@@ -63,3 +63,15 @@ func TestExampleOfTakes(t *testing.T) {
 		t.Errorf("%+v %s", e, e.Body)
 	}
 }
+
+// TestExampleOfLiterals: $${ is sent as ${, also in a URL without placeholders.
+func TestExampleOfLiterals(t *testing.T) {
+	s := Spec{URL: "http://a/x?b=$${c}", Method: "POST", Headers: []Header{{Name: "Accept", Value: "$${h}"}}, Body: []byte("$${d}")}
+	all, err := s.Examples(1, nil, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e := all[0]; e.URL != "http://a/x?b=${c}" || e.Headers[0].Value != "${h}" || string(e.Body) != "${d}" {
+		t.Errorf("%+v %s", e, e.Body)
+	}
+}

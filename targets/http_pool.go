@@ -14,10 +14,10 @@ type endpoint struct {
 	name             string // of the server in TLS; "" without TLS
 }
 
-// A pool keeps the connections of one target, or of all steps of a workload. A connection has a place from before it is dialled until it is closed.
-// There are max places. At most dials connections are dialled at the same time; a request that waits to dial may get a
-// connection that becomes idle first. Idle connections are taken last in, first out, so that unneeded ones grow old. A
-// pool is safe for concurrent use.
+// A pool keeps the connections of one target, or of all steps of a workload. A connection has a place from before it is
+// dialled until it is closed. There are max places. At most dials connections are dialled at the same time; a request
+// that waits to dial may get a connection that becomes idle first. Idle connections are taken last in, first out, so that
+// unneeded ones grow old. A pool is safe for concurrent use.
 type pool struct {
 	max   int // places; 0 = no limit
 	dials int // at the same time; 0 = no limit

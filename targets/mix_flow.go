@@ -39,6 +39,19 @@ func (m *Mix) Due(step int, start, answered int64) int64 {
 	return start + m.places[step].at
 }
 
+// Ahead returns the steps of the first n requests, if each flow sends its steps one after the other: connections that
+// are opened ahead go to their hosts.
+func (m *Mix) Ahead(n int) []int {
+	all := make([]int, 0, n)
+	for slot := uint64(0); len(all) < n; slot++ {
+		first := m.Step(slot)
+		for step := first; step <= first+m.Rest(first) && len(all) < n; step++ {
+			all = append(all, step)
+		}
+	}
+	return all
+}
+
 // mostWalked is the number of slots whose requests are counted one by one, if flows come at random. It takes some ms.
 const mostWalked = 1 << 20
 

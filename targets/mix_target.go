@@ -3,6 +3,8 @@ package targets
 import (
 	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,21 +36,26 @@ func (t *mixTarget) Opening() bool {
 	return false
 }
 
-// Preconnect opens connections as those of httpTarget do, as many to each server as it has steps in each n.
-func (t *mixTarget) Preconnect(ctx context.Context, n int, every time.Duration) (open int) {
+// Preconnect opens connections as those of httpTarget do: to each server its share of n, and to all at the same time,
+// so that one that does not answer holds up no other.
+func (t *mixTarget) Preconnect(ctx context.Context, n int, every time.Duration) int {
 	counts := map[endpoint]int{}
 	first := map[endpoint]*httpTarget{}
-	for i := range n {
-		if h, ok := t.steps[t.mix.Step(uint64(i))].(*httpTarget); ok {
+	for _, step := range t.mix.Ahead(n) {
+		if h, ok := t.steps[step].(*httpTarget); ok {
 			to := h.first.to
 			counts[to]++
 			first[to] = h
 		}
 	}
+	var open atomic.Int64
+	var all sync.WaitGroup
 	for to, h := range first {
-		open += h.Preconnect(ctx, counts[to], every)
+		share := counts[to]
+		all.Go(func() { open.Add(int64(h.Preconnect(ctx, share, every*time.Duration(n)/time.Duration(share)))) })
 	}
-	return open
+	all.Wait()
+	return int(open.Load())
 }
 
 // Close closes all steps.

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -358,5 +360,27 @@ func TestPauses(t *testing.T) {
 		if flow, pause := (Spec{Flows: []Flow{{Steps: c.steps}, {Steps: []Step{at(0)}}}}).Pauses(); flow != c.flow || pause != c.pause {
 			t.Errorf("%+v: %v and %v", c, flow, pause)
 		}
+	}
+}
+
+// TestPreconnectOfMix: each server gets its share of the connections, also while another one does not answer.
+func TestPreconnectOfMix(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	var dead, alive atomic.Int64
+	p := &pool{dial: func(ctx context.Context, _ time.Time, to endpoint) (*conn, error) {
+		if to.address == "dead" {
+			dead.Add(1)
+			<-ctx.Done()
+		} else if alive.Add(1) == 8 {
+			cancel()
+		}
+		return nil, net.UnknownNetworkError("none")
+	}}
+	to := func(addr string) Target { return &httpTarget{first: &message{to: endpoint{address: addr}}, pool: p} }
+	mix := Spec{Flows: []Flow{{Name: "a", Weight: 2, Steps: make([]Step, 1)}, {Name: "b", Weight: 1, Steps: make([]Step, 2)}}}.Mix()
+	target := &mixTarget{mix: mix, steps: []Target{to("dead"), to("alive"), to("alive")}}
+	if n := target.Preconnect(ctx, 16, time.Microsecond); n != 0 || alive.Load() != 8 {
+		t.Errorf("%d are open, %d were tried at the one that answers, %d at the other", n, alive.Load(), dead.Load())
 	}
 }

@@ -36,8 +36,8 @@ type Outcome struct {
 // An implementation MUST be safe for concurrent use, MUST perform at most one request per call of Do, MUST return from
 // Do soon after its context ended and MUST NOT panic.
 type Target interface {
-	// Do performs a request, and blocks until it has ended. It returns no Go error: a failed request is data. The end of ctx ends the request with ClassCanceled, or with ClassTimeout if its deadline
-	// passed.
+	// Do performs a request, and blocks until it has ended. It returns no Go error: a failed request is data. The end of
+	// ctx ends the request with ClassCanceled, or with ClassTimeout if its deadline passed.
 	Do(ctx context.Context, c Call) Outcome
 	// Close frees what the target holds. Requests in flight go on to their end. Do after Close returns ClassCanceled
 	// and sends nothing. A second call does nothing.

@@ -51,6 +51,14 @@ func (w *Wire) Step(step int) *Wire {
 	return w.steps[step]
 }
 
+// Ahead returns the steps for which the first n connections are opened, if they are opened before any request.
+func (w *Wire) Ahead(n int) []int {
+	if w.mix == nil {
+		return make([]int, n)
+	}
+	return w.mix.Ahead(n)
+}
+
 // NewWire returns the Wire of spec. ok is false if the target needs more than bytes over TCP (TLS, a unix socket,
 // redirects to follow, another scheme); then use New. It fails where New would, and opens no connection.
 //

@@ -36,7 +36,7 @@ func TestWorkloadCheck(t *testing.T) {
 	if err := os.WriteFile(file, []byte("flows: {f: [s: {get: 'http://a/'}]}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for qps, want := range map[string]string{"": "rate      none in the file, so --qps says it; 1 requests each flow\n", "max": "rate      max, as fast as it goes; 1 requests each flow\n", "5": "rate      5 flows/s, 5 requests/s (cluster total)\n"} {
+	for qps, want := range map[string]string{"": "rate      none in the file, so --qps says it; requests in each flow: 1\n", "max": "rate      max, as fast as it goes; requests in each flow: 1\n", "5": "rate      5 flows/s, 5 requests/s (cluster total)\n"} {
 		if stdout, _, code := execute("workload", "check", file, "--qps", qps); code != cli.CodeGood || !strings.HasPrefix(stdout, want) {
 			t.Errorf("--qps %q: exit code %d\n%s", qps, code, stdout)
 		}

@@ -429,6 +429,8 @@ func badRuns() []mistake {
 		{[]string{"--allow-hosts", "127.0.0.2,127.0.0.1:8"}, "the run sends to 127.0.0.1:9, which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts"},
 		{[]string{"--allow-hosts", "*.example.com"}, "write HOST, HOST:PORT or unix:/path, not a URL or a pattern"},
 		{[]string{"--url", "http://127.0.0.1:9/", "--url", "http://127.0.0.1:8/"}, "--url: is given twice, and a run has one; leave one out, or make a run of each"},
+		{[]string{"--workload", "a.yaml", "--workload", "b.yaml"}, "--workload: is given twice, and a run has one; leave one out, or make a run of each"},
+		{[]string{"--targets", "a.txt", "--targets", "b.txt"}, "--targets: is given twice, and a run has one; leave one out, or make a run of each"},
 		{[]string{"--nonsense"}, "unknown flag: --nonsense; see loadworker run --help"},
 		{[]string{"--max-conections", "5"}, "unknown flag: --max-conections; did you mean --max-connections? Or see loadworker run --help"},
 		{[]string{"-qps", "5"}, "did you mean --qps? Or see loadworker run --help"},

@@ -70,7 +70,8 @@ func (d *Data) load(s *rows.Source, path, name string) error {
 		return err
 	}
 	s.Columns, s.Rows, s.SHA256, s.Bytes = table.Columns(), table.Rows(), table.SHA256(), table.Bytes()
-	if d.Tables[s.SHA256] = table; len(content) <= files.Most {
+	d.Tables[s.SHA256] = table
+	if len(content) <= files.Most {
 		d.Files[s.SHA256] = files.File{Name: filepath.Base(name), Content: content}
 	}
 	return nil

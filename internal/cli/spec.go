@@ -36,7 +36,7 @@ type Spec struct {
 	caFile                     string
 	target                     targets.Spec
 	data                       []string
-	targetsFile, workloadFile  string
+	targetsFile, workloadFile  once
 	targetsPick                string
 	standIn, unrated           bool // a workload without a rate gets one, so that it can be checked; it did
 	files                      Data
@@ -86,9 +86,9 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
-	s.StringVar(&f.targetsFile, "targets", "", targetsHelp)
+	s.Var(&f.targetsFile, "targets", targetsHelp)
 	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)
-	s.StringVar(&f.workloadFile, "workload", "", workloadHelp)
+	s.Var(&f.workloadFile, "workload", workloadHelp)
 	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
@@ -130,10 +130,10 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 		s.Arrivals = ""
 	}
 	s.Target.URL, s.Target.Method, s.Target.Timeout = f.url.text, f.method, time.Duration(f.timeout)
-	if err := f.url.check("url"); err != nil {
+	if err := cmp.Or(f.url.check("url"), f.targetsFile.check("targets"), f.workloadFile.check("workload")); err != nil {
 		return s, err
 	}
-	if s.Target.URL == "" && f.targetsFile == "" && f.workloadFile == "" {
+	if s.Target.URL == "" && f.targetsFile.text == "" && f.workloadFile.text == "" {
 		return s, f.undescribed()
 	}
 	err := f.checkAuth()
@@ -184,11 +184,11 @@ func (f *Spec) readFlows(s *spec.Spec) error {
 		return err
 	}
 	switch {
-	case f.targetsFile != "" && f.workloadFile != "":
+	case f.targetsFile.text != "" && f.workloadFile.text != "":
 		return errors.New("--targets and --workload: both say what is requested; give one of them")
-	case f.targetsFile != "":
-		return readTargets(&s.Target, f.targetsFile)
-	case f.workloadFile != "":
+	case f.targetsFile.text != "":
+		return readTargets(s, f.targetsFile.text)
+	case f.workloadFile.text != "":
 		return f.readWorkload(s)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/workload"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -24,7 +25,7 @@ func (f *Spec) pick(s *spec.Spec) error {
 	switch {
 	case !slices.Contains(targets.Picks(), f.targetsPick):
 		return fmt.Errorf("--targets-pick %.40q: write one of %s", f.targetsPick, strings.Join(targets.Picks(), ", "))
-	case f.targetsFile == "" && f.workloadFile == "" && f.set.Changed("targets-pick"):
+	case f.targetsFile.text == "" && f.workloadFile.text == "" && f.set.Changed("targets-pick"):
 		return errors.New("--targets-pick: there are no requests to mix; give --targets FILE or --workload FILE, or leave it out")
 	}
 	s.Target.Pick = strings.TrimPrefix(f.targetsPick, targets.PickCycle)
@@ -33,8 +34,9 @@ func (f *Spec) pick(s *spec.Spec) error {
 
 // readTargets reads the requests of --targets. Headers, expected statuses and checks of flags count for all of them; a
 // header of the file wins over one of a flag.
-func readTargets(s *targets.Spec, path string) error {
-	content, err := readInstead(s, "--targets", path)
+func readTargets(run *spec.Spec, path string) error {
+	s := &run.Target
+	content, err := readInstead(s, spec.TargetsFlag, path)
 	if err != nil {
 		return err
 	}
@@ -42,6 +44,7 @@ func readTargets(s *targets.Spec, path string) error {
 	if err != nil {
 		return fmt.Errorf("--targets: %w", err)
 	}
+	run.Origin = originOf(s, spec.TargetsFlag)
 	common := ofFlags(s)
 	for _, t := range all {
 		if err := common.add(*s, &t.Step); err != nil {
@@ -50,6 +53,11 @@ func readTargets(s *targets.Spec, path string) error {
 		s.Flows = append(s.Flows, t.Flow())
 	}
 	return nil
+}
+
+// originOf notes what flags say of all steps of a file.
+func originOf(s *targets.Spec, flag string) *spec.Origin {
+	return &spec.Origin{Flag: flag, Headers: s.Headers, Expect: s.Expect, Checks: s.Checks, QPS: pacer.Rate{Den: 1}}
 }
 
 // readInstead reads a file that says what is requested, instead of flags.

@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/workload"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )
 
@@ -27,7 +28,7 @@ const workloadHelp = "`FILE` of flows to mix, instead of --url: YAML with the st
 func OfWorkload(path, qps string) (s spec.Spec, data Data, rated bool, err error) {
 	f := Spec{MinWorkers: 1}
 	f.AddFlags(&cobra.Command{})
-	f.workloadFile, f.schedule.qps, f.standIn = path, qps, true
+	f.workloadFile.text, f.schedule.qps, f.standIn = path, qps, true
 	s, err = f.Spec(strings.NewReader(""))
 	return s, f.files, !f.unrated, err
 }
@@ -35,27 +36,20 @@ func OfWorkload(path, qps string) (s spec.Spec, data Data, rated bool, err error
 // readWorkload reads the flows of --workload, and what else the file says. Headers, expected statuses and checks of
 // flags count for all steps, as with --targets. Thresholds and data files add to those of flags.
 func (f *Spec) readWorkload(s *spec.Spec) error {
-	content, err := readInstead(&s.Target, "--workload", f.workloadFile)
+	content, err := readInstead(&s.Target, spec.WorkloadFlag, f.workloadFile.text)
 	if err != nil {
 		return err
 	}
-	w, err := workload.YAML(f.workloadFile, content)
+	w, err := workload.YAML(f.workloadFile.text, content)
 	if err != nil {
 		return fmt.Errorf("--workload: %w", err)
 	}
-	for _, d := range w.Data {
-		source, err := f.files.ofWorkload(d)
-		if err == nil && slices.ContainsFunc(s.Target.Data, func(o rows.Source) bool { return o.Name == d.Name }) {
-			err = fmt.Errorf("--data has a file called %.40s too; give one another name", d.Name)
-		}
-		if err != nil {
-			return fmt.Errorf("--workload: %s: %w", d.Place, err)
-		}
-		s.Target.Data = append(s.Target.Data, source)
+	if err := f.workloadData(&s.Target, w.Data); err != nil {
+		return fmt.Errorf("--workload: %w", err)
 	}
-	if len(s.Target.Data) > mostFiles {
-		return fmt.Errorf("--workload: %s: at most %d data files", w.Data[0].Place, mostFiles)
-	}
+	s.Origin = originOf(&s.Target, spec.WorkloadFlag)
+	s.Origin.Data, s.Origin.Thresholds = len(w.Data), len(w.Thresholds)
+	s.Origin.Pick = w.Pick
 	if !f.set.Changed("targets-pick") {
 		s.Target.Pick = w.Pick
 	}
@@ -72,17 +66,55 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 		}
 		s.Target.Flows = append(s.Target.Flows, flow.Flow)
 	}
-	if w.Cookies != "" {
-		s.Target.Cookies = true
-		if f.standIn && !s.Target.Walks() {
-			s.Target.Redirects = 1 // the run may have --redirects
-		}
-		if err := s.Target.CheckCookies(); err != nil {
-			return fmt.Errorf("--workload: %s: %w", w.Cookies, err)
-		}
+	if err := cmp.Or(f.cookies(&s.Target, w.Cookies), used(s.Target, w.Data)); err != nil {
+		return fmt.Errorf("--workload: %w", err)
 	}
 	s.Thresholds = slices.Concat(s.Thresholds, w.Thresholds)
 	return f.ofFile(s, w.Schedule)
+}
+
+// cookies gives flows cookies, if the file says so at a place.
+func (f *Spec) cookies(t *targets.Spec, place string) error {
+	if place == "" {
+		return nil
+	}
+	t.Cookies = true
+	if f.standIn && !t.Walks() {
+		t.Redirects = 1 // the run may have --redirects
+	}
+	if err := t.CheckCookies(); err != nil {
+		return fmt.Errorf("%s: %w", place, err)
+	}
+	return nil
+}
+
+// used checks that steps use all data files.
+func used(t targets.Spec, all []workload.Data) error {
+	unused := t.UnusedData()
+	for _, d := range all {
+		if slices.Contains(unused, d.Name) {
+			return fmt.Errorf("%s: no placeholder uses %s; write ${%s.COLUMN} in a step, or leave the file out", d.Place, d.Name, d.Name)
+		}
+	}
+	return nil
+}
+
+// workloadData reads the data files of a workload, beside those of --data.
+func (f *Spec) workloadData(t *targets.Spec, all []workload.Data) error {
+	if len(all) > 0 && len(t.Data)+len(all) > mostFiles { // before any is in memory
+		return fmt.Errorf("%s: at most %d data files", all[0].Place, mostFiles)
+	}
+	for _, d := range all {
+		source, err := f.files.ofWorkload(d)
+		if err == nil && slices.ContainsFunc(t.Data, func(o rows.Source) bool { return o.Name == d.Name }) {
+			err = fmt.Errorf("--data has a file called %.40s too; give one another name", d.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Place, err)
+		}
+		t.Data = append(t.Data, source)
+	}
+	return nil
 }
 
 // ofWorkload reads a data file of a workload. The key says its format, so the name of the file need not.
@@ -103,11 +135,13 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 	if !f.schedule.rules() {
 		s.Stages, s.Profile = of.Stages, of.Profile
+	} else if len(s.Stages) > 0 {
+		of.Duration = 0 // stages have lengths
 	}
-	if !f.set.Changed("duration") && (!f.schedule.rules() || len(s.Stages) == 0) {
+	if s.Origin.Duration = of.Duration; !f.set.Changed("duration") {
 		s.Duration = of.Duration
 	}
-	if !f.set.Changed("arrivals") {
+	if s.Origin.Arrivals = of.Arrivals; !f.set.Changed("arrivals") {
 		s.Arrivals = of.Arrivals
 		if s.Arrivals != "" && (s.Max || s.HasLimiter()) {
 			return fmt.Errorf("--workload: %s: arrivals: --qps max and --limiter space requests themselves; leave it out, or add --arrivals %s",
@@ -116,6 +150,9 @@ func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 	}
 	if err := f.flowRate(s, of.Rate); err != nil {
 		return err
+	}
+	if !f.schedule.rules() {
+		s.Origin.QPS, s.Origin.Stages, s.Origin.Profile = s.QPS, s.Stages, s.Profile
 	}
 	place := cmp.Or(of.Places["stages"], of.Places["profile"], of.Places["duration"], of.Places["rate"])
 	if place == "" || f.schedule.rules() || f.unrated {

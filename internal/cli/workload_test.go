@@ -158,6 +158,15 @@ func TestOfWorkload(t *testing.T) {
 	}
 }
 
+// manyFiles names a file as 17 data files.
+func manyFiles(name string) string {
+	var all []string
+	for i := range 17 {
+		all = append(all, fmt.Sprintf("d%d: {csv: %s}", i, name))
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestBadWorkloads(t *testing.T) {
 	const step, several = "flows:\n  f:\n  - s: {get: 'http://a/%s'}\n", "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}]}\n"
 	plain := fmt.Sprintf(step, "")
@@ -179,13 +188,15 @@ func TestBadWorkloads(t *testing.T) {
 		{"flows: {f: [s: {get: 'http://a/', chek: x}]}", []string{"--qps", "5"}, `w.yaml:1:35: there is no key "chek"; did you mean check?`},
 		{csv, []string{"--qps", "5"}, "w.yaml:1:8: open "},
 		{csv, []string{"--qps", "5", "--data", "u.csv"}, "u.csv"},
+		{"data: {" + manyFiles("none.csv") + "}\n" + plain, []string{"--qps", "5"}, "w.yaml:1:8: at most 16 data files"}, // before they are read
 		{"data: {u.v: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, `w.yaml:1:8: "u.v" cannot be a name`},
-		{"data: {x: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, "data: no placeholder uses x"},
+		{"data: {x: {csv: x.csv}}\n" + plain, []string{"--qps", "5"}, "w.yaml:1:8: no placeholder uses x; write ${x.COLUMN} in a step"},
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.b}"), []string{"--qps", "5"}, "w.yaml:4:5: url: ${x.b}: the file has no such column; use one of ${x.a}"},
-		{"data: {x: {csv: x.csv, pick: once}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "-n", "9"}, "pick=once has 1 rows"},
+		{"data: {x: {csv: x.csv, pick: once}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "-n", "9"}, "--requests: the rows of the data file with pick=once are used up at request 1; give at most so many"},
+		{"data: {x: {csv: x.csv, pick: once}}\nflows: {a: [a: {get: 'http://a/${x.a}'}, b: {get: 'http://a/'}], b: [c: {get: 'http://a/'}]}", []string{"--qps", "5", "-n", "9"}, "used up at request 3;"}, // a flow of two and one of one; the next one would need a row
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "--data", "x.csv"}, "w.yaml:1:8: --data has a file called x too"},
 		{several, []string{"--qps", "5", "-n", "1"}, "--requests 1: the first flow has 2 steps; give at least so many"},
-		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `there is no step "x"; there is s`},
+		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `w.yaml:1:14: there is no step "x"; write the name of one`},
 	} {
 		dir := folder(t, map[string]string{"w.yaml": c.file, "x.csv": "a\n1\n"})
 		for i, flag := range c.flags {
@@ -220,7 +231,7 @@ func TestTargetsPick(t *testing.T) {
 		if err != nil || s.Target.Pick != c.want {
 			t.Errorf("%+v: %q, %v", c, s.Target.Pick, err)
 		}
-		if flags := strings.Join(s.Setting().Flags, " "); strings.Contains(flags, "--targets-pick random") != (c.want != "") || strings.Contains(flags, "cycle") {
+		if flags := strings.Join(s.Setting().Flags, " "); strings.Contains(flags, "pick random") != (c.want != "") || strings.Contains(flags, "pick cycle") != (c.file == "random.yaml" && c.flag == "cycle") {
 			t.Errorf("%+v: %s", c, flags)
 		}
 	}
@@ -257,7 +268,7 @@ func TestWorkloadSchedule(t *testing.T) {
 			t.Errorf("%s %q: %v", c.file, c.flags, err)
 			continue
 		}
-		s.Target = targets.Spec{Flows: s.Target.Flows}
+		s.Target, s.Origin = targets.Spec{Flows: s.Target.Flows}, nil // all flags, whoever said it
 		flags := s.Setting().Flags
 		if got := strings.Join(flags[2:], " "); got != c.want {
 			t.Errorf("%s %q: %s, want %s", c.file, c.flags, got, c.want)

@@ -7,7 +7,9 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/targets"
 )
@@ -72,6 +74,32 @@ func TestMix(t *testing.T) {
 		mu.Unlock()
 		if n := len(r.c.places); n != c.connections {
 			t.Errorf("%d places", n)
+		}
+	}
+}
+
+// TestPreconnectOfMix: each host gets connections ahead in its share of the requests, also of later steps of flows.
+func TestPreconnectOfMix(t *testing.T) {
+	var opened [3]atomic.Int64
+	var urls []string
+	for i := range opened {
+		urls = append(urls, serve(t, func(c *net.TCPConn) {
+			opened[i].Add(1)
+			_, _ = c.Read(make([]byte, 1)) // until it is closed
+		}))
+	}
+	step := func(name string, host int) targets.Step { return targets.Step{Name: name, URL: urls[host]} }
+	r := newRig(t, targets.Spec{Flows: []targets.Flow{
+		{Name: "a", Weight: 3, Steps: []targets.Step{step("a", 0), step("b", 1)}},
+		{Name: "b", Weight: 2, Steps: []targets.Step{step("c", 2)}},
+	}}, targets.Local{}, 16)
+	if n := r.c.Preconnect(t.Context(), 16, time.Microsecond); n != 16 {
+		t.Fatalf("%d connections are open", n)
+	}
+	got := func() [3]int64 { return [3]int64{opened[0].Load(), opened[1].Load(), opened[2].Load()} }
+	for until := time.Now().Add(10 * time.Second); got() != [3]int64{6, 6, 4}; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%v connections, want 6, 6 and 4", got())
 		}
 	}
 }

@@ -16,11 +16,12 @@ import (
 // connection in the meantime, it is not opened again.
 func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int {
 	defer context.AfterFunc(ctx, c.Wake)()
-	n = min(n, c.max-len(c.places))
+	n = max(0, min(n, c.max-len(c.places)))
+	steps := c.wire.Ahead(n)
 	for next := c.clock.Now(); ctx.Err() == nil && (n > 0 || c.opening > 0); {
 		now := c.clock.Now()
 		for ; n > 0 && now >= next && c.opening < c.wire.Opening; n-- {
-			c.openAhead()
+			c.openAhead(steps[len(steps)-n])
 			next += int64(every)
 		}
 		wait := int64(time.Second) // for connections being opened
@@ -36,10 +37,10 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 	return c.settle()
 }
 
-// openAhead starts to open a connection without a request: to the hosts of the steps in turn.
-func (c *Client) openAhead() {
+// openAhead starts to open a connection without a request, to the host of a step.
+func (c *Client) openAhead(step int) {
 	p := c.vacant()
-	_, h := c.step(int(p.index) % len(c.wire.Steps()))
+	_, h := c.step(step)
 	p.begin(worker.Result{}, 0, h)
 	p.ahead = true
 	c.connect(p)

@@ -58,3 +58,17 @@ func FuzzBody(f *testing.F) {
 		}
 	})
 }
+
+// TestTypeOfPostData: a recording may tell the type of a body apart from its headers.
+func TestTypeOfPostData(t *testing.T) {
+	for more, want := range map[string]string{
+		`, "postData": {"mimeType": "text/plain", "text": "a"}`:                                                                        "header: {Content-Type: text/plain}, body: a",
+		`, "postData": {"mimeType": "application/json", "text": "[1]"}`:                                                                "json: [1]",
+		`, "postData": {"mimeType": "text/plain", "text": "a"}, "headers": [{"name": "content-type", "value": "application/graphql"}]`: "header: {content-type: application/graphql}, body: a",
+	} {
+		text, err := Workload(strings.NewReader(recording(got(1, "http://a/", more))), Options{Name: "t", Format: HAR})
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, want %s\n%s", more, err, want, text)
+		}
+	}
+}

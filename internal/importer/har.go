@@ -248,5 +248,9 @@ func (o Options) posted(r *request, e entry) error {
 	case len(body.Params) > 0:
 		r.notes = append(r.notes, "the recording does not have the body of this form: add it as body or body_file")
 	}
+	typed := func(h targets.Header) bool { return strings.EqualFold(h.Name, "Content-Type") }
+	if len(r.Body) > 0 && body.Type != "" && !slices.ContainsFunc(r.Headers, typed) {
+		r.Headers = append(r.Headers, targets.Header{Name: "Content-Type", Value: body.Type})
+	}
 	return nil
 }

@@ -78,9 +78,9 @@ func (r Rehearsal) schedule(b io.Writer) {
 func (r Rehearsal) rate() string {
 	switch {
 	case r.closed:
-		return fmt.Sprintf("max, as fast as it goes; %.4g requests each flow", r.StepsPerFlow)
+		return fmt.Sprintf("max, as fast as it goes; requests in each flow: %.4g", r.StepsPerFlow)
 	case r.FlowsPerSecond == nil:
-		return fmt.Sprintf("none in the file, so --qps says it; %.4g requests each flow", r.StepsPerFlow)
+		return fmt.Sprintf("none in the file, so --qps says it; requests in each flow: %.4g", r.StepsPerFlow)
 	}
 	most := ""
 	if len(r.Stages) > 0 || r.Profile != "" {

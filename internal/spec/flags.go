@@ -17,7 +17,6 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
-	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // maxBodyText is the longest body, in bytes, that is shown as it is.
@@ -29,6 +28,11 @@ func (s Spec) Setting() report.Setting {
 	var f flagList
 	set := report.Setting{}
 	set.Method, set.URL = s.Target.Request()
+	if len(s.Target.Flows) > 0 {
+		f.withhold(s.file())
+		f.add("--targets-pick", cmp.Or(s.Target.Pick, targets.PickCycle), cmp.Or(s.origin().Pick, targets.PickCycle))
+		s = s.asGiven()
+	}
 	f.target(s.Target)
 	f.schedule(s)
 	f.limiter(s)
@@ -82,9 +86,6 @@ func digest(content []byte) string {
 func (f *flagList) target(t targets.Spec) {
 	shown := t.Redacted()
 	switch {
-	case len(t.Flows) > 0:
-		f.flows(t)
-		f.add("--targets-pick", t.Pick, "")
 	case shown.URL != t.URL:
 		f.withhold("--url", shown.URL)
 	default:
@@ -105,7 +106,7 @@ func (f *flagList) target(t targets.Spec) {
 		f.withhold("--body-file", digest(t.Body))
 	}
 	for _, d := range t.Data {
-		f.args = append(f.args, "--data", fmt.Sprintf("[%d rows, SHA-256 %s],name=%s,pick=%s", d.Rows, d.SHA256, d.Name, d.Pick)+seeded(d))
+		f.args = append(f.args, "--data", shownData(d))
 		if !slices.Contains(f.withheld, "--data") {
 			f.withheld = append(f.withheld, "--data")
 		}
@@ -136,28 +137,6 @@ func (f *flagList) target(t targets.Spec) {
 	}
 }
 
-// flows adds the file that may describe the flows. A targets file has one step in each flow, of the same name. A workload
-// file may say the same: which of the two it was is not known then, and makes no difference.
-func (f *flagList) flows(t targets.Spec) {
-	text, _ := json.Marshal(t.Flows) // it has no values that JSON lacks
-	name, kind := "--targets", "targets"
-	if t.Cookies || slices.ContainsFunc(t.Flows, func(f targets.Flow) bool { return len(f.Steps) != 1 || f.Steps[0].Name != f.Name }) {
-		name, kind = "--workload", "flows"
-	}
-	if t.Cookies {
-		kind += " with cookies"
-	}
-	f.withhold(name, fmt.Sprintf("[%d %s, SHA-256 %x]", len(t.Flows), kind, sha256.Sum256(text)))
-}
-
-// seeded returns the seed of a data file, if it has one, as --data takes it.
-func seeded(d rows.Source) string {
-	if d.Seed == 0 {
-		return ""
-	}
-	return fmt.Sprintf(",seed=%d", d.Seed)
-}
-
 // tellable reports whether a body may be shown: a short text that --body accepts, with named parts as in JSON and in
 // forms, and no name that looks like a secret. A text without names is never shown.
 func tellable(t targets.Spec) bool {
@@ -180,18 +159,10 @@ var form = regexp.MustCompile(`^[\w.%+-]+=[^&\s]*(&[\w.%+-]+=[^&\s]*)*$`)
 // schedule adds the schedule, and the settings for a lost Redis or controller.
 func (f *flagList) schedule(s Spec) {
 	if s.Max || s.QPS.Num > 0 {
-		asks := s.Asks()
-		if !s.Max && s.Target.Walks() {
-			asks = RequestRate(s.Target, s.QPS).String() // as the flag takes it
-		}
-		f.add("--qps", asks, "")
+		f.add("--qps", s.requestRate(), "")
 	}
-	f.time("--duration", s.Duration, 0)
-	requests := s.Requests
-	if requests > 0 && s.Target.Walks() {
-		requests = s.Target.Mix().Requests(requests) // as the flag takes it
-	}
-	f.number("--requests", requests, 0)
+	f.time("--duration", s.Duration, s.origin().Duration)
+	f.number("--requests", s.requestsOf(s.Requests), 0) // as the flag takes it
 	for _, stage := range s.Stages {
 		f.add("--stage", stage, "")
 	}
@@ -200,7 +171,7 @@ func (f *flagList) schedule(s Spec) {
 	} else {
 		f.add("--profile", s.Profile, "")
 	}
-	f.add("--arrivals", s.Arrivals, "")
+	f.add("--arrivals", cmp.Or(s.Arrivals, pacer.EvenArrivals), cmp.Or(s.origin().Arrivals, pacer.EvenArrivals))
 	f.number("--min-workers", s.MinWorkers, 1)
 	f.time("--max-lag", s.MaxLag, DefaultMaxLag)
 	f.time("--catch-up", s.CatchUp, DefaultCatchUp)

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"math"
 	"math/big"
 	"slices"
 
@@ -30,7 +29,7 @@ func FlowRate(t targets.Spec, requests pacer.Rate) (pacer.Rate, error) {
 }
 
 // flows returns a curve of slots for one of requests: all rates divided by the mean number of steps. A rate that is not
-// exact is rounded to a millionth of a slot per second.
+// exact is rounded down to a millionth of a slot per second, so that it stays below --max-qps.
 func flows(t targets.Spec, p pacer.Profile) pacer.Profile {
 	if !t.Walks() {
 		return p
@@ -42,15 +41,16 @@ func flows(t targets.Spec, p pacer.Profile) pacer.Profile {
 	return p
 }
 
-// NearFlowRate is FlowRate, or a rate rounded to a millionth of a slot per second if that is not exact.
+// NearFlowRate is FlowRate, or a rate rounded down to a millionth of a slot per second if that is not exact.
 func NearFlowRate(t targets.Spec, requests pacer.Rate) pacer.Rate {
 	exact, err := FlowRate(t, requests)
 	if err == nil {
 		return exact
 	}
 	const den = 1_000_000
-	r, _ := new(big.Rat).Quo(big.NewRat(requests.Num*den, max(1, requests.Den)), steps(t)).Float64()
-	return pacer.Rate{Num: int64(math.Round(r)), Den: den}
+	r := big.NewRat(requests.Num, max(1, requests.Den))
+	r.Mul(r.Quo(r, steps(t)), big.NewRat(den, 1))
+	return pacer.Rate{Num: new(big.Int).Quo(r.Num(), r.Denom()).Int64(), Den: den}
 }
 
 // RequestRate is the inverse of FlowRate: requests per second of so many slots per second.
@@ -58,4 +58,12 @@ func RequestRate(t targets.Spec, flows pacer.Rate) pacer.Rate {
 	r := big.NewRat(flows.Num, max(1, flows.Den))
 	r.Mul(r, steps(t)) // at most 100 · 10^8, over 10^6 · 10^8
 	return pacer.Rate{Num: r.Num().Int64(), Den: r.Denom().Int64()}
+}
+
+// requestsOf returns how many requests the first slots send.
+func (s Spec) requestsOf(slots int64) int64 {
+	if slots == 0 || !s.Target.Walks() {
+		return slots
+	}
+	return s.Target.Mix().Requests(slots)
 }

@@ -64,3 +64,20 @@ func TestRequestRate(t *testing.T) {
 		t.Errorf("only %d rates are exact", exact)
 	}
 }
+
+// TestRoundedFlowRates: a rate that is rounded is not above the one that was asked for, which --max-qps may be.
+func TestRoundedFlowRates(t *testing.T) {
+	mix, rounded := mixOf(9999, 100, 10000, 99), 0
+	for n := range int64(50) {
+		asked := pacer.Rate{Num: 1_000_000 + n, Den: 999_983}
+		if _, err := FlowRate(mix, asked); err != nil {
+			rounded++
+		}
+		if got := RequestRate(mix, NearFlowRate(mix, asked)).Float(); got > asked.Float() || got < asked.Float()-1e-3 {
+			t.Errorf("%v: %v requests/s", asked, got)
+		}
+	}
+	if rounded < 40 {
+		t.Errorf("only %d rates are rounded", rounded)
+	}
+}

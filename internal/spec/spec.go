@@ -49,6 +49,7 @@ type Spec struct {
 	Version   int          `json:"version"`
 	CreatedBy string       `json:"created_by,omitempty"` // program and version, for the report; "" = unknown
 	Target    targets.Spec `json:"target"`
+	Origin    *Origin      `json:"origin,omitempty"` // of the target's flows; nil = there are none, or it is unknown
 	// Slots of the whole cluster; with stages, the rate they start from. Stages and Profile are requests. They differ if
 	// flows have several steps: see FlowRate.
 	QPS pacer.Rate `json:"qps"`
@@ -191,7 +192,7 @@ func (s Spec) Validate() error {
 	case s.CatchUp < 0 || s.CatchUp > time.Hour:
 		return errors.New("--catch-up: give a time up to 1h, such as 100ms")
 	case s.Target.Once() > 0 && !s.Max && (s.Requests == 0 || s.Requests > s.Target.Once()):
-		return fmt.Errorf("--requests %d: the data file with pick=once has %d rows; give at most so many, leave --requests out, or take another pick", s.Requests, s.Target.Once())
+		return fmt.Errorf("--requests: the rows of the data file with pick=once are used up at request %d; give at most so many, leave --requests out, or take another pick", s.requestsOf(s.Target.Once()))
 	case s.Target.Once() > 0 && s.HasLimiter():
 		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
 	case s.Arrivals != "" && s.HasLimiter():
@@ -201,7 +202,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateThresholds())
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateThresholds())
 }
 
 // ValidateSchedule checks the rate over time and the duration, and nothing else.

@@ -43,9 +43,10 @@ func (s Spec) validateThresholds() error {
 	if err != nil {
 		return fmt.Errorf("--threshold: %w", err)
 	}
+	counted := s.countedSteps()
 	for _, t := range all {
 		switch {
-		case t.Step != "" && !slices.Contains(s.Target.StepNames()[:min(len(s.Target.StepNames()), record.MaxSteps)], t.Step):
+		case t.Step != "" && !slices.Contains(counted, t.Step):
 			return fmt.Errorf("--threshold %q: there is no step %.70q; %s", t.Text, t.Step, s.knownSteps())
 		case s.Warmup > 0 && t.Step != "":
 			return fmt.Errorf("--threshold %q and --warmup: steps have no values over time, so no warm-up can be left out; remove one of the two", t.Text)

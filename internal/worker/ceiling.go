@@ -30,9 +30,11 @@ func TooFast(asked, surge float64, most pacer.Rate) error {
 
 func thousandths(n float64) string { return strconv.FormatFloat(math.Round(n*1000)/1000, 'f', -1, 64) }
 
-// Exceeds reports whether a rate plus a surge is more than a worker takes part in.
+// Exceeds reports whether a rate plus a surge is more than a worker takes part in. A rate of flows, times their mean
+// number of steps, may be above that of --qps by what floats round.
 func Exceeds(asked, surge float64, most pacer.Rate) bool {
-	return most.Num > 0 && asked+surge > most.Float()
+	const rounding = 1e-12
+	return most.Num > 0 && asked+surge > most.Float()*(1+rounding)
 }
 
 // ceiling ends a worker before it takes part in more than allowed. A View that is too fast never reaches the shards,

@@ -95,7 +95,7 @@ func (d *document) workload() (w Workload, err error) {
 	if w.Pick, err = d.order(values["pick"]); err != nil {
 		return w, err
 	}
-	w.Thresholds, err = d.thresholds(values["thresholds"])
+	w.Thresholds, err = d.thresholds(values["thresholds"], w.Flows)
 	return w, err
 }
 
@@ -247,11 +247,22 @@ func (d *document) order(n *yaml.Node) (string, error) {
 }
 
 // thresholds returns the conditions that the run has to meet.
-func (d *document) thresholds(n *yaml.Node) (all []string, err error) {
+func (d *document) thresholds(n *yaml.Node, flows []Flow) (all []string, err error) {
+	var steps []string
+	known := map[string]bool{}
+	for _, f := range flows {
+		for _, s := range f.Steps {
+			steps, known[s.Name] = append(steps, s.Name), true
+		}
+	}
 	list, err := d.texts(n, `a list, such as thresholds: ["errors:rate<1%"]`)
 	for _, item := range list {
-		if _, err := threshold.Parse(item.Value); err != nil {
+		t, err := threshold.Parse(item.Value)
+		if err != nil {
 			return nil, d.fail(item, "%w; see docs/report.md#thresholds", err)
+		}
+		if t.Step != "" && !known[t.Step] {
+			return nil, d.fail(item, "there is no step %.70q; %swrite the name of one, or leave {step=…} out", t.Step, meant(t.Step, steps))
 		}
 		all = append(all, item.Value)
 	}

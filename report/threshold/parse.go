@@ -403,6 +403,9 @@ func (s *thresholdScanner) abort(t *Threshold) error {
 	if s.space(); s.accept("after") == "" {
 		return s.fail(s.at, "write abort after 3, the number of windows in a row")
 	}
+	if t.Step != "" {
+		return s.fail(at, "a step is known for the whole run only; leave out 'abort', or the step")
+	}
 	if t.Over == 0 {
 		return s.fail(at, "abort counts windows; say how long they are, such as over 5s abort after 3")
 	}

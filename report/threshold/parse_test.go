@@ -223,6 +223,7 @@ func badWindows() []badThreshold {
 		{"service:p(9)<1 over 5s", 16, "service is known for the whole run only; leave out 'over', or use one of latency, errors, checks, rate"},
 		{"status:count<1 over 5s", 16, "status is known for the whole run only"},
 		{"errors:rate<1% abort after 3", 16, "abort counts windows; say how long they are"},
+		{"errors{step=a}:rate<1% abort after 3", 24, "a step is known for the whole run only; leave out 'abort', or the step"},
 		{"errors:rate<1% over 5s abort", 29, "write abort after 3"},
 		{"errors:rate<1% over 5s abort 3", 30, "write abort after 3"},
 		{"errors:rate<1% over 5s abort after", 35, "the number of windows in a row, 1 to 300"},

@@ -41,8 +41,8 @@ func takeKinds() []takeKind {
 	}
 }
 
-// TakeHelp lists the takes in a line.
-func TakeHelp() string {
+// takeHelp lists the takes in a line.
+func takeHelp() string {
 	var all []string
 	for _, k := range takeKinds() {
 		all = append(all, k.usage)
@@ -60,7 +60,7 @@ func ParseTake(text string) (Take, error) {
 	all := takeKinds()
 	i := slices.IndexFunc(all, func(k takeKind) bool { return k.name == name })
 	if i < 0 {
-		return Take{}, fmt.Errorf("%q takes nothing; write %s", name, TakeHelp())
+		return Take{}, fmt.Errorf("%q takes nothing; write %s", name, takeHelp())
 	}
 	read, err := all[i].parse(strings.TrimSpace(rest))
 	if err != nil {
