@@ -84,7 +84,7 @@ func TestScheduleIsShown(t *testing.T) {
 		"rate      10 flows/s, 10 requests/s (cluster total)\nlength    1m30s\narrivals  poisson:7\n\n":              {QPS: pacer.PerSecond(10), Duration: 90 * time.Second, Arrivals: "poisson:7"},
 		"rate      at most 300 flows/s, 300 requests/s (cluster total)\nstages    10s:300, 20s:0\nlength    30s\n\n": {Stages: []string{"10s:300", "20s:0"}},
 		"rate      at most 6 flows/s, 6 requests/s (cluster total)\nprofile   sine:mean=5,amplitude=1,period=1s\n\n": {Profile: "sine:mean=5,amplitude=1,period=1s"},
-		"rate      max, as fast as it goes; requests in each flow: 1\nlength    5s\n\n":                                  {Max: true, Duration: 5 * time.Second},
+		"rate      max, as fast as it goes; requests in each flow: 1\nlength    5s\n\n":                              {Max: true, Duration: 5 * time.Second},
 	} {
 		s.Target = flows
 		r, err := Of(s, true, nil, time.Now())
