@@ -78,7 +78,7 @@ func (v Verifier) Check(r *http.Request) error {
 	canonical := strings.Join([]string{r.Method, path, query, headers, signed, hash}, "\n")
 	text := strings.Join([]string{"AWS4-HMAC-SHA256", date, scope, hex.EncodeToString(digest(canonical))}, "\n")
 	key := []byte("AWS4" + v.SecretKey)
-	for _, part := range strings.Split(scope, "/") {
+	for part := range strings.SplitSeq(scope, "/") {
 		key = mac(key, part)
 	}
 	if want := hex.EncodeToString(mac(key, text)); signature != want {
