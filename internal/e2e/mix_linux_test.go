@@ -81,16 +81,16 @@ func TestFlowsByRequests(t *testing.T) {
 		args []string
 		want int64
 	}{
-		{[]string{"--qps", "600", "-n", "900"}, 900},
-		{[]string{"--qps", "600", "-n", "901"}, 900},
-		{[]string{"--qps", "300", "--stage", "1s:900", "--stage", "1s:0"}, 1050}, // 300 + 300 + 450
-		{[]string{"--profile", "steps:from=300,to=900,by=300,every=500ms"}, 900},
+		{[]string{"--workload", file, "--qps", "600", "-n", "900"}, 900},
+		{[]string{"--workload", file, "--qps", "600", "-n", "901"}, 900},
+		{[]string{"--workload", file, "--qps", "300", "--stage", "1s:900", "--stage", "1s:0"}, 1050}, // 300 + 300 + 450
+		{[]string{"--workload", file, "--profile", "steps:from=300,to=900,by=300,every=500ms"}, 900},
 		{[]string{"--workload", rated}, 1050},
 		{[]string{"--workload", rated, "--qps", "600", "--duration", "1s"}, 600},
 	} {
 		b.web.Reset()
 		name := fmt.Sprint("flows-", i)
-		args := append(append(patient(), "--workload", file, "--min-workers", "2"), c.args...)
+		args := append(append(patient(), "--min-workers", "2"), c.args...)
 		for _, p := range []*process{b.worker(name, args...), b.worker(name, args...)} {
 			p.wait(0)
 		}
@@ -147,7 +147,7 @@ func TestMixAtRandom(t *testing.T) {
 		if got := [2]int64{first.Count(), second.Count()}; got != want {
 			t.Errorf("%s: %v arrived, want %v", c.name, got, want)
 		}
-		if r := b.report(c.name); !r.Complete || !strings.Contains(strings.Join(r.Described.Flags, " "), "--targets-pick random") {
+		if r := b.report(c.name); !r.Complete || !strings.Contains(strings.Join(r.Described.Flags, " "), "pick random") {
 			t.Errorf("%s: %+v", c.name, r.Described)
 		}
 	}
