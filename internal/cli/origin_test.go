@@ -57,9 +57,6 @@ func TestFlagsBesideAFile(t *testing.T) {
 			}
 		}
 		shown := slices.Clone(args[2:])
-		if i := slices.Index(shown, "--requests"); i >= 0 { // of the rows of pick: once
-			shown = slices.Delete(shown, i, i+2)
-		}
 		if !slices.Equal(shown, c.more) {
 			t.Errorf("%s: flags are %q, and %q were given", c.file, shown, c.more)
 		}

@@ -26,6 +26,9 @@ const maxBodyText = 200
 // read them back.
 func (s Spec) Setting() report.Setting {
 	var f flagList
+	if s.Requests == s.Target.Once() {
+		s.Requests = 0 // the run ends with the last row in any case
+	}
 	set := report.Setting{}
 	set.Method, set.URL = s.Target.Request()
 	if len(s.Target.Flows) > 0 {
