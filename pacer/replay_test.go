@@ -223,10 +223,34 @@ func TestReplayOfManyRows(t *testing.T) {
 }
 
 func TestReplayRefuses(t *testing.T) {
-	const rows = "time,rate\n0,5\n1,6\n"
-	long := strings.Repeat("x", 1<<20)
 	seen := 0
-	for _, c := range []struct{ settings, content, reason string }{
+	for _, c := range slices.Concat(badRows(), badReplays(), badSettings()) {
+		seen++
+		text, err := pacer.LoadProfile("replay:f"+c.settings, files{"f": c.content}.open)
+		if err == nil || !strings.HasPrefix(err.Error(), "replay: ") || !strings.Contains(err.Error(), c.reason) || len(err.Error()) > 500 ||
+			strings.ContainsAny(err.Error(), "\n\r") || text != "" {
+			t.Errorf("%.60q of %.60q: %.60q, %.600v; want an error with %q", c.settings, c.content, text, err, c.reason)
+		}
+	}
+	if seen < 25 {
+		t.Errorf("only %d inputs", seen)
+	}
+	for _, text := range []string{"replay", "replay:", "replay:,speed=2"} {
+		if _, err := pacer.LoadProfile(text, files{}.open); err == nil || !strings.Contains(err.Error(), "give a file first, as in replay:traffic.csv,speed=2") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// A refusal is a replay with an error: the settings after its file, the file, and a part of the error.
+type refusal struct{ settings, content, reason string }
+
+// rows are a file that can be replayed.
+const rows = "time,rate\n0,5\n1,6\n"
+
+// badRows are files with a header or a row that cannot be read.
+func badRows() []refusal {
+	return []refusal{
 		{"", "", "f: the file is empty; give a CSV file"},
 		{"", "\n \n\r\n", "f: the file is empty"},
 		{"", "\ufeff", "f: the file is empty"},
@@ -261,6 +285,13 @@ func TestReplayRefuses(t *testing.T) {
 		{"", rows + "2,\"6\n", `f:4: extraneous or missing " in quoted-field; put cells with quotes and commas in double quotes`},
 		{"", rows + "2,6\"\n", `f:4: bare " in non-quoted-field`},
 		{"", "\"time,rate\n", `f:1: extraneous or missing "`},
+	}
+}
+
+// badReplays cannot be sent at their speed, or are no text, or too long.
+func badReplays() []refusal {
+	long := strings.Repeat("x", 1<<20)
+	return []refusal{
 		{"", rows + "1.09,7\n", "f:3: a rate that holds for 90ms of the replay, at least 100ms; every=100ms averages the rates and keeps their counts"},
 		{",speed=11", rows, "f:2: a rate that holds for 90.909ms of the replay, at least 100ms; every=2s averages"},
 		{",speed=2", "time,rate\n0,5\n1,50000001\n", "f:3: 100000002 requests per second of the replay, at most 100000000; give a lower speed= or scale="},
@@ -278,6 +309,13 @@ func TestReplayRefuses(t *testing.T) {
 		{"", hits(0) + "[31/Jan/2026:12:00:00 +0000", "f:2: no time such as"},
 		{"", hits(0, 366*86_400), "this is more than 365 days after line 1"},
 		{",column=rate", hits(0), "f: column= is for CSV files, and this is an access log; leave it out"},
+	}
+}
+
+// badSettings are wrong whatever is in the file.
+func badSettings() []refusal {
+	long := strings.Repeat("x", 1<<20)
+	return []refusal{
 		{",speed=0", rows, "speed=0: give a number above 0 and up to 1000000, such as 2 or 0.5"},
 		{",speed=-1", rows, "speed=-1: give a number above 0"},
 		{",scale=NaN", rows, "scale=NaN: give a number above 0"},
@@ -292,21 +330,6 @@ func TestReplayRefuses(t *testing.T) {
 		{",fast", rows, "name=value"},
 		{"ile", rows, "file: file does not exist; give the path of a file that can be read"},
 		{long, rows, "file does not exist; give the path"},
-	} {
-		seen++
-		text, err := pacer.LoadProfile("replay:f"+c.settings, files{"f": c.content}.open)
-		if err == nil || !strings.HasPrefix(err.Error(), "replay: ") || !strings.Contains(err.Error(), c.reason) || len(err.Error()) > 500 ||
-			strings.ContainsAny(err.Error(), "\n\r") || text != "" {
-			t.Errorf("%.60q of %.60q: %.60q, %.600v; want an error with %q", c.settings, c.content, text, err, c.reason)
-		}
-	}
-	if seen < 25 {
-		t.Errorf("only %d inputs", seen)
-	}
-	for _, text := range []string{"replay", "replay:", "replay:,speed=2"} {
-		if _, err := pacer.LoadProfile(text, files{}.open); err == nil || !strings.Contains(err.Error(), "give a file first, as in replay:traffic.csv,speed=2") {
-			t.Errorf("%q: %v", text, err)
-		}
 	}
 }
 

@@ -166,12 +166,12 @@ func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 
 // flowRate makes flows per second of the rate. That of the file counts if no flag says one.
 func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
-	ofFile := of.Num > 0 && !f.schedule.rules()
-	if ofFile {
+	said := of.Num > 0 && !f.schedule.rules() // by the file
+	if said {
 		s.QPS = of.Rate
 	}
 	switch curve := len(s.Stages) > 0 || s.Profile != ""; {
-	case s.Max || curve && s.QPS.Num == 0 || ofFile && !of.Requests:
+	case s.Max || curve && s.QPS.Num == 0 || said && !of.Requests:
 		return nil
 	case s.QPS.Num == 0 && f.standIn:
 		s.QPS, f.unrated = pacer.PerSecond(1), true

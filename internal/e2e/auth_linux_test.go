@@ -17,13 +17,18 @@ import (
 // guarded is a server that keeps how often each Authorization header came, by path.
 type guarded struct {
 	*httptest.Server
+	tally
+}
+
+// A tally counts requests by a text of each. Lock mu to write.
+type tally struct {
 	mu   sync.Mutex
 	seen map[string]int
 }
 
 func startGuarded(t *testing.T) *guarded {
 	t.Helper()
-	g := &guarded{seen: map[string]int{}}
+	g := &guarded{tally: tally{seen: map[string]int{}}}
 	g.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
@@ -33,11 +38,11 @@ func startGuarded(t *testing.T) *guarded {
 	return g
 }
 
-// count returns how many requests came with a header that begins with this, and how many different ones.
-func (g *guarded) count(prefix string) (requests, different int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for line, n := range g.seen {
+// count returns how many requests have a text that begins with this, and how many different texts.
+func (c *tally) count(prefix string) (requests, different int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for line, n := range c.seen {
 		if strings.HasPrefix(line, prefix) {
 			requests, different = requests+n, different+1
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/report"
 )
 
 // tills is a shop that checks that each flow carries its own token from step to step.
@@ -67,27 +68,7 @@ func (s *tills) serve(t *testing.T) string {
 func TestFlows(t *testing.T) {
 	t.Parallel()
 	s := &tills{steps: map[string]int64{}, logins: map[string]int{}}
-	dir := t.TempDir()
-	var users strings.Builder
-	users.WriteString("name\n")
-	for i := range 20_000 {
-		fmt.Fprintf(&users, "u%d\n", i)
-	}
-	file := filepath.Join(dir, "shop.yaml")
-	for name, text := range map[string]string{filepath.Join(dir, "users.csv"): users.String(), file: `
-base: http://` + s.serve(t) + `
-data: {users: {csv: users.csv, pick: once}}
-header: {Content-Type: application/json}
-flows:
-  buy:
-    - login: {post: /login, json: {user: "${users.name}"}, take: {token: json token}}
-    - cart: {at: 300ms, post: /cart, json: {user: "${users.name}"}, header: {Authorization: "Bearer ${token}"}}
-    - pay: {after: 100ms, post: /pay, json: {user: "${users.name}"}, header: {Authorization: "Bearer ${token}"}}
-`} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	file := buying(t, s.serve(t))
 	b := &bed{t: t, redis: redistest.Start(t)}
 	args := append(patient(), "--workload", file, "--qps", "300", "--min-workers", "3", "--permit-for", "2s")
 	var ps []*process
@@ -116,6 +97,40 @@ flows:
 	for _, p := range ps[1:] {
 		p.wait(0)
 	}
+	s.judge(t, after)
+	s.judgeReport(t, b.report("shop"))
+}
+
+// buying writes a workload of users who log in and pay, each once, at a shop. It returns its path.
+func buying(t *testing.T, shop string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var users strings.Builder
+	users.WriteString("name\n")
+	for i := range 20_000 {
+		fmt.Fprintf(&users, "u%d\n", i)
+	}
+	file := filepath.Join(dir, "shop.yaml")
+	for name, text := range map[string]string{filepath.Join(dir, "users.csv"): users.String(), file: `
+base: http://` + shop + `
+data: {users: {csv: users.csv, pick: once}}
+header: {Content-Type: application/json}
+flows:
+  buy:
+    - login: {post: /login, json: {user: "${users.name}"}, take: {token: json token}}
+    - cart: {at: 300ms, post: /cart, json: {user: "${users.name}"}, header: {Authorization: "Bearer ${token}"}}
+    - pay: {after: 100ms, post: /pay, json: {user: "${users.name}"}, header: {Authorization: "Bearer ${token}"}}
+`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// judge compares what arrived with what may: after is the number of requests when the run had stopped.
+func (s *tills) judge(t *testing.T, after int64) {
+	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if all := s.steps["login"] + s.steps["cart"] + s.steps["pay"]; all > after+3 { // requests on the wire may arrive after the command's last look
@@ -129,7 +144,13 @@ flows:
 			t.Errorf("%s logged in %d times", user, times)
 		}
 	}
-	r := b.report("shop")
+}
+
+// judgeReport compares a report with what arrived.
+func (s *tills) judgeReport(t *testing.T, r report.Report) {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if r.Audit.Followed == 0 || r.Requests != r.Audit.Sent+r.Audit.Followed {
 		t.Errorf("%d requests, %+v", r.Requests, r.Audit)
 	}

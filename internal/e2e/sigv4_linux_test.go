@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/redistest"
@@ -17,15 +16,14 @@ import (
 // verified is a server that computes each signature itself. It answers 403 to requests that have another one.
 type verified struct {
 	*httptest.Server
-	mu       sync.Mutex
+	tally    // of those that are right, by method, path and query
 	verifier sigtest.Verifier
-	right    map[string]int // by method, path and query
 	wrong    []error
 }
 
 func startVerified(t *testing.T, v sigtest.Verifier) *verified {
 	t.Helper()
-	s := &verified{verifier: v, right: map[string]int{}}
+	s := &verified{verifier: v, tally: tally{seen: map[string]int{}}}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -34,22 +32,10 @@ func startVerified(t *testing.T, v sigtest.Verifier) *verified {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		s.right[r.Method+" "+r.RequestURI]++
+		s.seen[r.Method+" "+r.RequestURI]++
 	}))
 	t.Cleanup(s.Close)
 	return s
-}
-
-// count returns how many requests with this method and path were right, and how many different ones.
-func (s *verified) count(prefix string) (requests, different int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for line, n := range s.right {
-		if strings.HasPrefix(line, prefix) {
-			requests, different = requests+n, different+1
-		}
-	}
-	return requests, different
 }
 
 // TestSigV4: a fleet of two signs 500 requests that all differ. The server accepts each. One worker knows only the name of
@@ -130,7 +116,7 @@ func TestSigV4OfSteps(t *testing.T) {
 	write(id, "AKID2")
 	write(key, "hunter2two")
 	web.mu.Lock()
-	web.verifier.AccessKey, web.verifier.SecretKey, web.right = "AKID2", "hunter2two", map[string]int{}
+	web.verifier.AccessKey, web.verifier.SecretKey, web.seen = "AKID2", "hunter2two", map[string]int{}
 	web.mu.Unlock()
 	until(t, "orders with the new keys", seen("POST /orders"))
 	b.loadctl("stop", "x")

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,14 +19,24 @@ func got(second int, url, more string) string {
 
 // TestBadInputs: what is wrong is one line that says where, and what to do. It shows no secret.
 func TestBadInputs(t *testing.T) {
-	long := strings.Repeat("x", 70<<10)
-	many := strings.Repeat(got(1, "http://a/", "")+",\n", 100) + got(1, "http://a/", "")
-	log := Options{Base: "http://h"}
-	for _, c := range []struct {
-		o          Options
-		text, says string
-	}{
-		// of any format
+	for _, c := range slices.Concat(badOptions(), badRecordings(), badCommands(), badTargets(), badLogs()) {
+		c.o.Name = "t"
+		text, err := Workload(strings.NewReader(c.text), c.o)
+		if err == nil || !strings.Contains(err.Error(), c.says) || strings.ContainsAny(err.Error(), "\n\r") || len(err.Error()) > 500 || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%.100q: %v, want %q\n%.500s", c.text, err, c.says, text)
+		}
+	}
+}
+
+// A badInput is a text that cannot be imported with some options, and what the error says.
+type badInput struct {
+	o          Options
+	text, says string
+}
+
+// badOptions are wrong in any format, or have no known one.
+func badOptions() []badInput {
+	return []badInput{
 		{Options{}, "", "t: is empty; give a HAR file"},
 		{Options{}, " \n\t", "t: is empty"},
 		{Options{}, "hello", "t: its first line does not tell what it is; give --format har, curl"},
@@ -36,7 +47,13 @@ func TestBadInputs(t *testing.T) {
 		{Options{Steps: true}, "GET http://a/", "only curl commands may become steps, and this is vegeta"},
 		{Options{OnlyHost: "a"}, "curl http://a/", "leave --only-host out"},
 		{Options{NoStatic: true}, "curl http://a/", "leave --no-static out"},
-		// recordings
+	}
+}
+
+// badRecordings are no HAR files.
+func badRecordings() []badInput {
+	many := strings.Repeat(got(1, "http://a/", "")+",\n", 100) + got(1, "http://a/", "")
+	return []badInput{
 		{Options{Format: HAR}, "{", "t:1: is no JSON"},
 		{Options{}, "{\"log\": {\n\"entries\": [\n}", "t:3: is no JSON"},
 		{Options{}, "{\"log\":\n{\"entries\": 1}}", "t:2: log.entries: number does not fit"},
@@ -52,7 +69,12 @@ func TestBadInputs(t *testing.T) {
 		{Options{}, recording(got(1, "http://a/", `, "postData": {"text": "aGk=", "encoding": "base64"}`)), `t: entry 1: the body is encoded as "base64"`},
 		{Options{}, strings.Replace(recording(got(1, "http://a/", "")), "GET", "G T", 1), "t: entry 1: method: may only hold letters"},
 		{Options{}, strings.Replace(recording(got(1, "http://a/", "")), "GET", "CONNECT", 1), "t: entry 1: method: CONNECT"},
-		// curl
+	}
+}
+
+// badCommands are no curl commands that can be read.
+func badCommands() []badInput {
+	return []badInput{
 		{Options{}, "curl 'http://a/", "t:1: the quote ' is not closed"},
 		{Options{}, "curl http://a/ \\\n -H \"x: hunter2", `t:2: the quote " is not closed`},
 		{Options{}, "curl $'a", "t:1: the quote $' is not closed"},
@@ -82,23 +104,29 @@ func TestBadInputs(t *testing.T) {
 		{Options{}, "curl http://a/ --data-binary @missing", "t: the workload made of it is not valid: workload.yaml:"},
 		{Options{Format: Curl}, "# nothing", "t: there is no command"},
 		{Options{Steps: true}, strings.Repeat("curl http://a/\n", 101), "t: has 101 commands, and a flow has at most 100; leave --steps out"},
-		// targets
+	}
+}
+
+// badTargets are no targets files.
+func badTargets() []badInput {
+	return []badInput{
 		{Options{}, "GET http://a/\nhunter2", "t:2: "},
 		{Options{}, "GET http://a/ weight=0", `t:1: weight "0"`},
 		{Options{}, "GET http://a/ name=a{b", `t:1: name "a{b": leave out braces`},
 		{Options{}, "GET http://a/${users.name}", "t:1: "},
-		// logs
+	}
+}
+
+// badLogs are no access logs.
+func badLogs() []badInput {
+	long := strings.Repeat("x", 70<<10)
+	log := Options{Base: "http://h"}
+	return []badInput{
 		{Options{Format: Log}, line("GET / HTTP/1.1"), "an access log does not say which host to send to; give the base"},
 		{log, line("GET / HTTP/1.1") + "\nhello", "t:3: no time such as [31/Jan/2026"},
 		{log, line("-"), "t: has no usable request"},
 		{log, line("GET / HTTP/1.1") + long, "t:2: the line has more than 65536 bytes"},
 		{log, line("GET http://other/ HTTP/1.1"), "t: has no usable request"},
-	} {
-		c.o.Name = "t"
-		text, err := Workload(strings.NewReader(c.text), c.o)
-		if err == nil || !strings.Contains(err.Error(), c.says) || strings.ContainsAny(err.Error(), "\n\r") || len(err.Error()) > 500 || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%.100q: %v, want %q\n%.500s", c.text, err, c.says, text)
-		}
 	}
 }
 

@@ -137,8 +137,8 @@ func (d *Driver) measure(ctx context.Context, rate float64, why string) (Measure
 // near tells whether a rate is the one that was set: laws have whole numbers.
 func near(a, b float64) bool { return a >= b*0.999 && a <= b*1.001 }
 
-// drain sets the rate to 0, and waits until nothing is in flight, and no flow is between two requests. If the rate turns out to be another one, drain sets
-// it again: between probes nothing may be sent.
+// drain sets the rate to 0, and waits until nothing is in flight and no flow is between two requests. If the rate turns
+// out to be another one, drain sets it again: between probes nothing may be sent.
 func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error) {
 	at, err := d.setRate(ctx, 0, why)
 	if err != nil {

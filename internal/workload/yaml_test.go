@@ -3,6 +3,7 @@ package workload
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -210,6 +211,15 @@ func top(text string) string { return "flows: {f: [s: {get: http://a/}]}\n" + te
 
 // badFiles are files with what is wrong with each.
 func badFiles() map[string]string {
+	all := badTexts()
+	maps.Copy(all, badKeys())
+	maps.Copy(all, badFlows())
+	maps.Copy(all, badSteps())
+	return all
+}
+
+// badTexts are wrong as a whole.
+func badTexts() map[string]string {
 	aliases := "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
 	for c := 'b'; c < 'i'; c++ {
 		aliases += fmt.Sprintf("%c: &%c [%s*%c]\n", c, c, strings.Repeat(fmt.Sprintf("*%c, ", c-1), 9), c-1)
@@ -232,14 +242,20 @@ func badFiles() map[string]string {
 		"a: &a " + strings.Repeat("x", 1000) + "\nb: [" + strings.Repeat("*a,", 5000) + "]": "t:1:4: here the file has more than 4 MiB, with what aliases repeat",
 		strings.Repeat("#", MostBytes+1):                            "t:1:1: is larger than 4 MiB",
 		"a: " + strings.Repeat("[", 101) + strings.Repeat("]", 101): "t:1:104: is nested deeper",
-		"flows: !!map {}":                     "t:1:8: has a tag, such as !!str; leave the tag out",
-		"flows: !go {}":                       "t:1:8: has a tag",
-		"base: a\nbase: b":                    `t:2:1: there is a key "base" in line 1 already; leave one out`,
-		"? [a]\n: b":                          "t:1:3: a key is a text",
-		"base: &a {b: 1}\n<<: *a":             "t:2:1: maps are not merged; leave << out",
-		"[]":                                  "t:1:1: is no map, or an empty one; write a map with flows",
-		"just text":                           "t:1:1: is no map",
-		"base: http://a":                      "t:1:1: there are no flows; write flows:",
+		"flows: !!map {}":         "t:1:8: has a tag, such as !!str; leave the tag out",
+		"flows: !go {}":           "t:1:8: has a tag",
+		"base: a\nbase: b":        `t:2:1: there is a key "base" in line 1 already; leave one out`,
+		"? [a]\n: b":              "t:1:3: a key is a text",
+		"base: &a {b: 1}\n<<: *a": "t:2:1: maps are not merged; leave << out",
+		"[]":                      "t:1:1: is no map, or an empty one; write a map with flows",
+		"just text":               "t:1:1: is no map",
+		"base: http://a":          "t:1:1: there are no flows; write flows:",
+	}
+}
+
+// badKeys are wrong beside their flows.
+func badKeys() map[string]string {
+	return map[string]string{
 		top("chek: a"):                        `t:2:1: there is no key "chek"; did you mean check? Or use one of base, rate`,
 		top("colour: red"):                    `t:2:1: there is no key "colour"; use one of base, rate, data`,
 		top("base: shop.test"):                "t:2:7: the base is no URL without query; write base: https://host",
@@ -297,13 +313,19 @@ func badFiles() map[string]string {
 		top(`header: {"a:b": c}`):             "t:2:10: the name of a header has no colon",
 		top(`header: {a: "b\nc"}`):            "t:2:10: parse header: header a",
 		top("header: {a: {b: c}}"):            "t:2:13: is no text",
-		"flows: []":                           "t:1:8: is no map, or an empty one; write flows: {NAME",
-		"flows:":                              "t:1:7: is no map",
-		flow("{get: /}"):                      `t:2:12: flow "f" is no list, or an empty one; write a list of steps`,
-		flow("[]"):                            `t:2:12: flow "f" is no list`,
-		flow("[get]"):                         "t:2:13: is no map, or an empty one; write a list of steps, such as - list: {get: /items}",
-		flow("[{s:, get: /}]"):                "t:2:18: a step has one name; indent its settings below the name",
-		flow("[s: /]"):                        "t:2:16: is no map, or an empty one; write the settings of the step",
+	}
+}
+
+// badFlows are wrong in the form of a flow.
+func badFlows() map[string]string {
+	return map[string]string{
+		"flows: []":            "t:1:8: is no map, or an empty one; write flows: {NAME",
+		"flows:":               "t:1:7: is no map",
+		flow("{get: /}"):       `t:2:12: flow "f" is no list, or an empty one; write a list of steps`,
+		flow("[]"):             `t:2:12: flow "f" is no list`,
+		flow("[get]"):          "t:2:13: is no map, or an empty one; write a list of steps, such as - list: {get: /items}",
+		flow("[{s:, get: /}]"): "t:2:18: a step has one name; indent its settings below the name",
+		flow("[s: /]"):         "t:2:16: is no map, or an empty one; write the settings of the step",
 		"flows: {f: [s: {get: http://a/}]}\ncookies: maybe":    `t:2:10: is neither true nor false; write cookies: true, or leave it out`,
 		"flows: {f: [s: {get: http://a/}]}\ncookies: \"true\"": `t:2:10: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/}]}\ncookies: [true]":   `t:2:10: is neither true nor false; write`,
@@ -312,37 +334,43 @@ func badFiles() map[string]string {
 		flow("[" + strings.Repeat("s: {get: /}, ", 101) + "]"): `t:2:12: flow "f" has 101 steps, at most 100`,
 		"flows: {\"\": [s: {get: http://a/}]}":                 "t:1:9: the name of a flow has 1 to 64 bytes",
 		"flows: {f: [s: {get: /}]}":                            "t:1:22: a path needs a base; write base: https://host",
-		step("at: 0s"):                                         `t:2:13: step "s" says not what to request; write get: PATH`,
-		step("gte: /"):                                         `t:2:17: there is no key "gte"; did you mean get?`,
-		step("get: /, chek: a"):                                `t:2:25: there is no key "chek"; did you mean check? Or use one of get, post`,
-		step("get: /, post: /"):                                "t:2:31: a step is one request; leave get or post out",
-		step("get: /, url: /"):                                 "t:2:30: get has a URL already; leave url out",
-		step("method: GET"):                                    "t:2:25: there is a method, and no URL; write url: PATH",
-		step(`method: "", url: /`):                             "t:2:25: the method is empty",
-		step("get: items"):                                     "t:2:22: is no path and no URL; begin it with /",
-		step("get: [/]"):                                       "t:2:22: is no text; write get: PATH",
-		step("get: /, at: 5"):                                  `t:2:29: "5" is not a duration; write 30s`,
-		step("get: /, at: -1s"):                                `t:2:29: "-1s" is not a duration`,
-		step("get: /, at: 2s"):                                 "t:2:29: the first step of a flow begins it; write at: 0s",
-		step("get: /, after: 2s"):                              "t:2:32: before the first step of a flow is no answer",
-		flow("[a: {get: /}, b: {get: /, at: 1s, after: 1s}]"):  "t:2:53: a step has one time; leave at or after out",
+	}
+}
+
+// badSteps are wrong in the settings of a step.
+func badSteps() map[string]string {
+	return map[string]string{
+		step("at: 0s"):             `t:2:13: step "s" says not what to request; write get: PATH`,
+		step("gte: /"):             `t:2:17: there is no key "gte"; did you mean get?`,
+		step("get: /, chek: a"):    `t:2:25: there is no key "chek"; did you mean check? Or use one of get, post`,
+		step("get: /, post: /"):    "t:2:31: a step is one request; leave get or post out",
+		step("get: /, url: /"):     "t:2:30: get has a URL already; leave url out",
+		step("method: GET"):        "t:2:25: there is a method, and no URL; write url: PATH",
+		step(`method: "", url: /`): "t:2:25: the method is empty",
+		step("get: items"):         "t:2:22: is no path and no URL; begin it with /",
+		step("get: [/]"):           "t:2:22: is no text; write get: PATH",
+		step("get: /, at: 5"):      `t:2:29: "5" is not a duration; write 30s`,
+		step("get: /, at: -1s"):    `t:2:29: "-1s" is not a duration`,
+		step("get: /, at: 2s"):     "t:2:29: the first step of a flow begins it; write at: 0s",
+		step("get: /, after: 2s"):  "t:2:32: before the first step of a flow is no answer",
+		flow("[a: {get: /}, b: {get: /, at: 1s, after: 1s}]"):                                   "t:2:53: a step has one time; leave at or after out",
 		flow("[a: {get: /}, b: {get: /, at: 2s}, c: {get: /, after: 1s}, d: {get: /, at: 1s}]"): "t:2:87: is before the step above, at 2s; order the steps",
-		step("post: /, json: {a: .inf}"):                "t:2:36: JSON has no infinity",
-		step("post: /, json: 1, body: x"):               "t:2:41: a step has one body; leave json or body out",
-		step("post: /, body: {a: b}"):                   "t:2:32: is no text; write body: TEXT",
-		step("post: /, form: {a: {b: c}}"):              "t:2:36: is no text; write form: {NAME: VALUE}",
-		step("post: /, form: x"):                        "t:2:32: is no map, or an empty one; write form:",
-		step("post: /, body_file: none.txt"):            "t:2:37: none.txt: no such file or directory; give the path of a file",
-		step(`post: /, body_file: "a\nb"`):              "t:2:37: the name of the file has control characters",
-		step(`post: /, body_file: ""`):                  "t:2:37: the name of the file is empty; write body_file: FILE",
-		step("get: /, check: {status: 200}"):            "t:2:32: is no text; write a check, or a list of checks",
-		step("get: /, check: [status 200, status 200]"): `t:2:32: "status 200": is given twice; leave one out`,
-		step("get: /, check: [status 99]"):              `t:2:33: "status 99": statuses are numbers`,
-		step("get: /, take: {a: josn b}"):               `t:2:35: "josn" takes nothing; write json PATH`,
-		step("get: /, take: {a: 'regex ('}"):            "t:2:35: error parsing regexp",
-		step("get: /, take: {a: json}"):                 "t:2:35: it is not complete or not right; write json PATH",
-		step("get: /, take: token"):                     "t:2:31: is no map, or an empty one; write take: {NAME: json PATH}",
-		step("get: /, take: {a: [json b]}"):             "t:2:35: is no text",
+		step("post: /, json: {a: .inf}"):                                                        "t:2:36: JSON has no infinity",
+		step("post: /, json: 1, body: x"):                                                       "t:2:41: a step has one body; leave json or body out",
+		step("post: /, body: {a: b}"):                                                           "t:2:32: is no text; write body: TEXT",
+		step("post: /, form: {a: {b: c}}"):                                                      "t:2:36: is no text; write form: {NAME: VALUE}",
+		step("post: /, form: x"):                                                                "t:2:32: is no map, or an empty one; write form:",
+		step("post: /, body_file: none.txt"):                                                    "t:2:37: none.txt: no such file or directory; give the path of a file",
+		step(`post: /, body_file: "a\nb"`):                                                      "t:2:37: the name of the file has control characters",
+		step(`post: /, body_file: ""`):                                                          "t:2:37: the name of the file is empty; write body_file: FILE",
+		step("get: /, check: {status: 200}"):                                                    "t:2:32: is no text; write a check, or a list of checks",
+		step("get: /, check: [status 200, status 200]"):                                         `t:2:32: "status 200": is given twice; leave one out`,
+		step("get: /, check: [status 99]"):                                                      `t:2:33: "status 99": statuses are numbers`,
+		step("get: /, take: {a: josn b}"):                                                       `t:2:35: "josn" takes nothing; write json PATH`,
+		step("get: /, take: {a: 'regex ('}"):                                                    "t:2:35: error parsing regexp",
+		step("get: /, take: {a: json}"):                                                         "t:2:35: it is not complete or not right; write json PATH",
+		step("get: /, take: token"):                                                             "t:2:31: is no map, or an empty one; write take: {NAME: json PATH}",
+		step("get: /, take: {a: [json b]}"):                                                     "t:2:35: is no text",
 	}
 }
 
