@@ -24,8 +24,8 @@ const (
 // without JavaScript. Scripts draw the charts from the JSON report in the page. No text of the report is interpreted as
 // HTML.
 func HTML(w io.Writer, r report.Report) error {
-	marks := marksOf(r)
-	data, err := htmlJSON(r, marks)
+	drawing := Draw(r)
+	data, err := htmlJSON(drawing)
 	if err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
@@ -47,7 +47,7 @@ func HTML(w io.Writer, r report.Report) error {
 	m.charts(chartsOf(r))
 	m.workers(workersOf(r))
 	m.spec(specOf(r))
-	m.events(eventRows(r, marks))
+	m.events(eventRows(r, drawing.Marks))
 	m.Raw("</main>\n")
 	m.foot(r, data, script)
 	if _, err := w.Write(m.Bytes()); err != nil {
@@ -56,17 +56,21 @@ func HTML(w io.Writer, r report.Report) error {
 	return nil
 }
 
-// htmlJSON returns the data of the page: the JSON report, and what only the charts need. It escapes <, > and &, so no
-// text can end or hide the script element.
-func htmlJSON(r report.Report, marks []htmlMark) (string, error) {
+// A Drawing is a report with what only its charts need. The scripts of pages draw it.
+type Drawing struct {
+	Report report.Report `json:"report"`
+	Curve  *htmlCurve    `json:"curve"` // nil = no request has ended
+	Heat   *htmlHeat     `json:"heat"`  // nil = there is nothing to show
+	Marks  []htmlMark    `json:"marks"`
+}
+
+// Draw computes the charts of a report.
+func Draw(r report.Report) Drawing { return Drawing{r, curveOf(r), heatOf(r), marksOf(r)} }
+
+// htmlJSON returns the data of the page. It escapes <, > and &, so no text can end or hide the script element.
+func htmlJSON(d Drawing) (string, error) {
 	var b bytes.Buffer
-	e := json.NewEncoder(printable.NewJSONWriter(&b))
-	err := e.Encode(struct {
-		Report report.Report `json:"report"`
-		Curve  *htmlCurve    `json:"curve"`
-		Heat   *htmlHeat     `json:"heat"`
-		Marks  []htmlMark    `json:"marks"`
-	}{r, curveOf(r), heatOf(r), marks})
+	err := json.NewEncoder(printable.NewJSONWriter(&b)).Encode(d)
 	return strings.TrimSpace(b.String()), err
 }
 
