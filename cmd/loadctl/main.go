@@ -34,6 +34,7 @@ func newRootCommand() *cobra.Command {
 		newStartCommand(redis),
 		newStatusCommand(redis),
 		newWatchCommand(redis),
+		newUICommand(redis),
 		newWorkersCommand(redis),
 		newSetRateCommand(redis),
 		newSetBurstCommand(redis),

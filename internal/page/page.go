@@ -23,6 +23,9 @@ import (
 //go:embed web uplot
 var files embed.FS
 
+// Files returns the files that make pages: the modules and the style in web, and the library in uplot.
+func Files() fs.FS { return files }
+
 // Style returns the style of all pages.
 func Style() string { return mustRead("uplot/uPlot.min.css") + "\n" + mustRead("web/page.css") }
 

@@ -22,13 +22,14 @@ type Entry struct {
 	Run       string    `json:"run"`
 	CreatedAt time.Time `json:"created_at"`
 	// As in State; broken, newer or older if this program cannot read it; unreachable if Redis does not answer.
-	Phase          string  `json:"phase"`
-	Members        int64   `json:"members"`
-	Rate           float64 `json:"rate"`
-	ClosedLoop     bool    `json:"closed_loop,omitempty"` // it has no rate: see report.Report
-	Asked          int64   `json:"asked"`
-	report.Setting         // empty if it is unknown
-	Err            error   `json:"-"` // why it is unreachable; else nil
+	Phase          string    `json:"phase"`
+	Members        int64     `json:"members"`
+	Rate           float64   `json:"rate"`
+	ClosedLoop     bool      `json:"closed_loop,omitempty"` // it has no rate: see report.Report
+	Asked          int64     `json:"asked"`
+	report.Setting           // empty if it is unknown
+	EndedAt        time.Time `json:"-"` // zero = it is not over, or it is unknown
+	Err            error     `json:"-"` // why it is unreachable; else nil
 }
 
 // How many runs are read at the same time: on a cluster the runs of a node that hangs do not block the others. And
@@ -144,7 +145,7 @@ func entry(ctx context.Context, client redis.UniversalClient, name string) (Entr
 	case err != nil:
 		e.Phase, e.Err = "unreachable", err
 	default:
-		e.Phase, e.Members, e.Rate, e.Asked, e.ClosedLoop = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max
+		e.Phase, e.Members, e.Rate, e.Asked, e.ClosedLoop, e.EndedAt = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max, s.EndedAt
 		e.Setting = r.Spec.Setting()
 	}
 	return e, nil

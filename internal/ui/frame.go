@@ -1,7 +1,16 @@
 // Package ui serves the live page, and the JSON API that it uses: runs as they go, and commands to them.
+//
+//	s, err := ui.New(ui.Options{Connect: connect, Control: true, Announce: show})
+//	if err != nil { … }
+//	err = s.Serve(ctx, listener) // until ctx ends
+//
+// All pages of a run share one watcher (hub.go), so a page costs Redis nothing. Reading changes nothing in Redis, and is
+// no sign of life for --deadman. Commands are. docs/api.md describes the API, and docs/live.md the security.
 package ui
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/results"
@@ -10,7 +19,8 @@ import (
 )
 
 // A Frame is what the page shows of a run at one time. The first frame that a page receives has everything. In later
-// ones Report.Series and Report.Events begin at SeriesFrom and EventsFrom: replace what you have from there on.
+// ones Report.Series, Report.Events, Marks and Heat.Columns begin at SeriesFrom, EventsFrom, MarksFrom and HeatFrom:
+// replace what you have from there on. Report.Workers is empty, as Fleet has them.
 type Frame struct {
 	At       time.Time     `json:"at"`    // Redis clock
 	Phase    string        `json:"phase"` // as in loadctl status -o json
@@ -28,10 +38,15 @@ type Frame struct {
 	render.Drawing
 	SeriesFrom int `json:"series_from"`
 	EventsFrom int `json:"events_from"`
+	MarksFrom  int `json:"marks_from"`
+	HeatFrom   int `json:"heat_from"` // above 0 only if width and rows of the heat map are as before
 
-	Outcome string           `json:"outcome"` // passed, failed, undecided or invalid; "" without thresholds
-	Checks  []Check          `json:"checks"`  // thresholds, audit and generator
-	Fleet   []results.Member `json:"fleet"`
+	Outcome string  `json:"outcome"` // passed, failed, undecided or invalid; "" without thresholds
+	Checks  []Check `json:"checks"`  // thresholds, audit and generator
+
+	// Fleet has at most MostMembers processes: those with problems first. FleetStates counts all processes by state.
+	Fleet       []results.Member `json:"fleet"`
+	FleetStates map[string]int   `json:"fleet_states"`
 }
 
 // A Check is the result of a threshold, of the audit or of the generator.
@@ -41,14 +56,20 @@ type Check struct {
 	Text   string `json:"text"`   // for people: what was found
 }
 
+// MostMembers bounds the processes in a Frame.
+const MostMembers = 200
+
 // NewFrame returns the whole frame of a look.
 func NewFrame(l results.Look, control bool) Frame {
 	rep := l.Report
-	return Frame{
+	fleet := l.Fleet()
+	f := Frame{
 		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
 		Members: l.Members, Awaits: l.MinWorkers, InFlight: l.InFlight, Settled: l.Settled, Control: control,
-		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), Fleet: l.Fleet(),
+		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), FleetStates: states(fleet), Fleet: foremost(fleet),
 	}
+	f.Report.Workers = []report.WorkerReport{}
+	return f
 }
 
 // checks returns the checks of a report as the page has them.
@@ -58,4 +79,40 @@ func checks(rep report.Report) []Check {
 		all = append(all, Check{c.Name, c.Result, c.Text})
 	}
 	return all
+}
+
+// states counts processes by state.
+func states(fleet []results.Member) map[string]int {
+	n := map[string]int{}
+	for _, m := range fleet {
+		n[m.State]++
+	}
+	return n
+}
+
+// foremost returns the processes that a frame shows. A fleet that is too large for it begins with the problems.
+func foremost(fleet []results.Member) []results.Member {
+	if len(fleet) <= MostMembers {
+		return fleet
+	}
+	slices.SortStableFunc(fleet, func(a, b results.Member) int {
+		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(a.ID, b.ID))
+	})
+	return fleet[:MostMembers]
+}
+
+// severity returns the place of a process among the others: 0 = the first to look at.
+func severity(m results.Member) int {
+	switch {
+	case m.State == "silent":
+		return 0
+	case len(m.Verdicts) > 0:
+		return 1
+	case m.State == "lost":
+		return 2
+	case m.State == "active":
+		return 3
+	default:
+		return 4
+	}
 }

@@ -1,0 +1,101 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// An order is the body of a command. Each command uses its own members.
+type order struct {
+	Rate  string `json:"rate"`
+	Over  string `json:"over"`
+	Force bool   `json:"force"`
+}
+
+// A command changes a run.
+type command func(ctx context.Context, r *run.Run, q *http.Request, o order) (any, error)
+
+// command serves a command, if the server accepts commands from this client. Only this way a page changes anything.
+func (s *Server) command(do command) http.HandlerFunc {
+	return s.known(func(w http.ResponseWriter, q *http.Request) {
+		if !s.Control {
+			refuse(w, http.StatusForbidden, "this page is read-only; start loadctl ui with --control")
+			return
+		}
+		var o order
+		if status, why := readBody(w, q, &o); why != "" {
+			refuse(w, status, why)
+			return
+		}
+		r, err := s.hub.open(q.Context(), q.PathValue("run"))
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stop takes as long as its workers need
+		done, err := do(q.Context(), r, q, o)
+		s.hub.wake(r.Name)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		answer(w, done)
+	})
+}
+
+// setRate changes the rate of the whole cluster.
+func setRate(ctx context.Context, r *run.Run, _ *http.Request, o order) (any, error) {
+	if strings.EqualFold(o.Rate, "max") {
+		return nil, bad(errors.New("a run with a rate cannot become a closed loop; stop it, and create one with --qps max"))
+	}
+	rate, err := pacer.ParseRate(o.Rate)
+	if err != nil {
+		return nil, bad(err)
+	}
+	var over time.Duration
+	if o.Over != "" {
+		if over, err = pacer.ParseDuration(o.Over); err != nil {
+			return nil, bad(fmt.Errorf("over: %w", err))
+		}
+	}
+	if over != 0 && (over < run.MinRamp || over > run.MaxRamp) {
+		return nil, bad(fmt.Errorf("over: give a time from %v to %v, such as 30s", run.MinRamp, run.MaxRamp))
+	}
+	if rate, err = spec.FlowRate(r.Spec.Target, rate); err != nil {
+		return nil, bad(err)
+	}
+	return r.SetRate(ctx, rate, over)
+}
+
+// pause stops the schedule's clock.
+func pause(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, error) {
+	return r.Pause(ctx)
+}
+
+// resume goes on after a pause.
+func resume(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, error) {
+	return r.Resume(ctx)
+}
+
+// stop ends a run. It answers when each worker has confirmed that.
+func stop(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, error) {
+	return r.Stop(ctx, nil)
+}
+
+// start begins a waiting run with the workers that have joined.
+func start(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, error) {
+	return r.Start(ctx)
+}
+
+// remove declares that the process of a worker is dead. It answers with the worker as it was.
+func remove(ctx context.Context, r *run.Run, q *http.Request, o order) (any, error) {
+	return r.Remove(ctx, q.PathValue("worker"), o.Force)
+}
