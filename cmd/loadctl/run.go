@@ -45,7 +45,8 @@ the run is not valid: its generator was the limit, or counts are missing.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := cmp.Or(out.Check(), show.check()); err != nil {
+			pushed, err := newPush()
+			if err := cmp.Or(out.Check(), show.check(), err); err != nil {
 				return err
 			}
 			client, r, created, err := f.open(c, redis, args[0])
@@ -62,6 +63,7 @@ the run is not valid: its generator was the limit, or counts are missing.`,
 				ignored := map[bool]string{true: "--new has no effect, because it has not ended; "}[f.how.New]
 				printable.Fprintf(c.ErrOrStderr(), "run %s exists already, with the same description; %sCtrl-C stops it\n", r.Name, ignored)
 			}
+			defer pushed.follow(c, r)()
 			return attend(c, r, &start, &show, &out)
 		},
 	}

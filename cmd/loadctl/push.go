@@ -1,0 +1,35 @@
+package main
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/metrics"
+	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/run"
+)
+
+// push sends the metrics of a run to an OTLP receiver, if the environment names one.
+type push struct{ to *metrics.Push }
+
+// newPush reads the environment.
+func newPush() (push, error) {
+	to, err := metrics.NewPush(os.Getenv, version)
+	if err != nil {
+		return push{}, cli.Config(err)
+	}
+	return push{to}, nil
+}
+
+// follow begins to push. The function that it returns pushes the final report. It prints a warning if a push has
+// failed: not earlier, because the progress of the run is on the screen.
+func (p push) follow(c *cobra.Command, r *run.Run) (last func()) {
+	finish := p.to.Start(metrics.Of(r), nil)
+	return func() {
+		if err := finish(); err != nil {
+			printable.Fprintf(c.ErrOrStderr(), "warning: %v\n", err)
+		}
+	}
+}
