@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// push sends the metrics of a run to an OTLP receiver, if the environment names one.
+// push sends the metrics of runs to an OTLP receiver, if the environment names one.
 type push struct{ to *metrics.Push }
 
 // newPush reads the environment.
@@ -30,6 +31,22 @@ func (p push) follow(c *cobra.Command, r *run.Run) (last func()) {
 	return func() {
 		if err := finish(); err != nil {
 			printable.Fprintf(c.ErrOrStderr(), "warning: %v\n", err)
+		}
+	}
+}
+
+// serve returns what makes the handler of /metrics, for Prometheus. It also begins to push. The function last pushes for
+// the last time.
+func (p push) serve(c *cobra.Command) (handler func(metrics.Source) http.Handler, last func()) {
+	warn := func(err error) { printable.Fprintf(c.ErrOrStderr(), "warning: %v\n", err) }
+	finish := func() error { return nil }
+	handler = func(all metrics.Source) http.Handler {
+		finish = p.to.Start(all, warn)
+		return metrics.Handler(all)
+	}
+	return handler, func() {
+		if err := finish(); err != nil {
+			warn(err)
 		}
 	}
 }

@@ -77,6 +77,10 @@ func (f *uiFlags) serve(c *cobra.Command, server *cli.Redis, files []string) err
 	if err != nil {
 		return cli.Config(err)
 	}
+	pushed, err := newPush()
+	if err != nil {
+		return err
+	}
 	archives, err := readArchives(files)
 	if err != nil {
 		return err
@@ -90,6 +94,9 @@ func (f *uiFlags) serve(c *cobra.Command, server *cli.Redis, files []string) err
 	if f.metricsToken != "" {
 		o.MetricsToken = f.readToken
 	}
+	var last func()
+	o.Metrics, last = pushed.serve(c)
+	defer last()
 	page, err := ui.New(o)
 	if err != nil {
 		return err

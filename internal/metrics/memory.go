@@ -13,14 +13,14 @@ import (
 
 // A Source reads all runs. It may return some of them together with an error: then nothing is known of the others.
 // It must be safe for concurrent use.
-type Source func(context.Context) ([]results.Look, error)
+type Source = func(context.Context) ([]results.Look, error)
 
 // How long the counters of a run are shown after Redis has lost it, how long they are kept in case it comes back, and
 // how long a run is shown after its end.
 const (
 	lostFor  = time.Minute
 	keptFor  = time.Hour
-	endedFor = 15 * time.Minute
+	endedFor = 10 * time.Minute
 )
 
 // A Memory remembers the counters of runs, so that none goes back.
@@ -31,7 +31,7 @@ const (
 // same name that started at another time is another run: its counters begin at 0.
 //
 // If Redis does not answer, counters stay as they are and gauges are absent. If Redis has lost a run, its counters are
-// shown for one more minute. If the run comes back within an hour, they continue. A run is shown until 15 minutes after
+// shown for one more minute. If the run comes back within an hour, they continue. A run is shown until ten minutes after
 // its end.
 //
 // The zero value is ready to use. A Memory is safe for concurrent use.
