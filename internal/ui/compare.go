@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/internal/compare"
-	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/render"
 )
@@ -63,20 +62,11 @@ func (s *Server) side(ctx context.Context, named string) (compare.Side, error) {
 	case name == "":
 		err = bad(errSide)
 	case kind == "run":
-		rep, err = s.reportOf(ctx, name)
+		rep, err = s.hub.report(ctx, name)
 	case kind == "archive":
 		rep, err = s.archived(name)
 	default:
 		err = bad(errSide)
 	}
 	return compare.Side{Name: name, Runs: []report.Report{rep}}, err
-}
-
-// reportOf returns the report of a run.
-func (s *Server) reportOf(ctx context.Context, name string) (report.Report, error) {
-	r, err := s.hub.open(ctx, name)
-	if err != nil {
-		return report.Report{}, err
-	}
-	return results.Report(ctx, r)
 }

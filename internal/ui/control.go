@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -95,7 +96,15 @@ func start(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, erro
 	return r.Start(ctx)
 }
 
-// remove declares that the process of a worker is dead. It answers with the worker as it was.
+// remove declares that the process of a worker is dead. It answers with the worker as it is then.
 func remove(ctx context.Context, r *run.Run, q *http.Request, o order) (any, error) {
-	return r.Remove(ctx, q.PathValue("worker"), o.Force)
+	before, err := r.Remove(ctx, q.PathValue("worker"), o.Force)
+	if err != nil {
+		return nil, err
+	}
+	s, err := r.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(s.Workers, func(w run.Worker) bool { return w.Incarnation != before.Incarnation }), nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 )
 
 // How long a run is watched after the last page has left, and after the last scrape of /metrics. A scrape comes each
@@ -32,6 +33,7 @@ const lookedBack = 10 * time.Minute
 type Hub struct {
 	ctx     context.Context // ends all watchers
 	connect func(context.Context) (redis.UniversalClient, error)
+	program string // what its reports say made them
 	control bool
 
 	mu       sync.Mutex
@@ -40,8 +42,8 @@ type Hub struct {
 }
 
 // newHub returns a hub that watches until ctx ends.
-func newHub(ctx context.Context, connect func(context.Context) (redis.UniversalClient, error), control bool) *Hub {
-	return &Hub{ctx: ctx, connect: connect, control: control, watchers: map[string]*watcher{}}
+func newHub(ctx context.Context, connect func(context.Context) (redis.UniversalClient, error), program string, control bool) *Hub {
+	return &Hub{ctx: ctx, connect: connect, program: program, control: control, watchers: map[string]*watcher{}}
 }
 
 // watcher returns the watcher of a run, and starts it if there is none. It goes on for at least this long.
@@ -138,6 +140,17 @@ func (h *Hub) open(ctx context.Context, name string) (*run.Run, error) {
 		return nil, err
 	}
 	return run.Open(ctx, client, name)
+}
+
+// report returns the report of a run, as loadctl report makes it.
+func (h *Hub) report(ctx context.Context, name string) (report.Report, error) {
+	r, err := h.open(ctx, name)
+	if err != nil {
+		return report.Report{}, err
+	}
+	rep, err := results.Report(ctx, r)
+	rep.Described.ReportedBy = h.program
+	return rep, err
 }
 
 // Looks returns the newest look of each run that is not over, and of runs that ended in the last ten minutes. A run that

@@ -118,12 +118,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, oneLine(err))
 		return
 	}
-	opened, err := s.hub.open(r.Context(), r.PathValue("run"))
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	rep, err := results.Report(r.Context(), opened)
+	rep, err := s.hub.report(r.Context(), r.PathValue("run"))
 	if err != nil {
 		fail(w, err)
 		return
@@ -145,7 +140,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", kind)
 	if kind == "application/octet-stream" {
-		h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s%s"`, opened.Name, ending))
+		h.Set("Content-Disposition", fmt.Sprintf(`attachment; filename="%s%s"`, rep.Run, ending))
 	}
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
 	_, _ = w.Write(text.Bytes()) // the client may have gone

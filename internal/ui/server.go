@@ -30,7 +30,7 @@ type Options struct {
 	Key     []byte   // signs sessions: servers with the same key know each other's. At least 32 bytes
 
 	// Announce is told the address that logs one browser in. It is called at the beginning, and after each login with
-	// the next one.
+	// the next one. It is never called twice at the same time.
 	Announce func(address string)
 
 	// Metrics makes the handler of /metrics; nil = there is none. Without MetricsToken only a server on loopback has it.
@@ -47,6 +47,8 @@ type Server struct {
 	origins  *http.CrossOriginProtection
 	handler  http.Handler
 
+	announcing sync.Mutex
+
 	// Of Serve.
 	loopback bool   // only this machine can reach the server
 	base     string // https://host:port, for people
@@ -59,7 +61,7 @@ type Server struct {
 // Bounds of what clients can make the server do.
 const (
 	mostConnections = 2048
-	mostHeader      = 16 << 10 // bytes
+	mostHeader      = 32 << 10 // bytes: browsers send the cookies of all servers of a machine
 	mostBody        = 4 << 10  // bytes of a command
 
 	headerPatience = 5 * time.Second  // to read the head of a request
@@ -76,7 +78,7 @@ func New(o Options) (*Server, error) {
 		return nil, fmt.Errorf("sign sessions: the key has %d bytes; give at least %d", len(o.Key), minKey)
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	s := &Server{Options: o, hub: newHub(ctx, o.Connect, o.Control), origins: http.NewCrossOriginProtection(), ctx: ctx, stop: stop}
+	s := &Server{Options: o, hub: newHub(ctx, o.Connect, "loadctl "+o.Version, o.Control), origins: http.NewCrossOriginProtection(), ctx: ctx, stop: stop}
 	s.sessions = newSessions(o.Key)
 	s.runs.load = s.hub.Runs
 	handler, err := s.routes()
@@ -141,7 +143,7 @@ func (s *Server) place(addr net.Addr, secure bool) {
 	for _, h := range append([]string{name}, s.Hosts...) {
 		s.hosts[strings.ToLower(h)] = true
 	}
-	if len(s.Hosts) > 0 {
+	if ip != nil && ip.IsUnspecified() && len(s.Hosts) > 0 { // all addresses: a name is what others can use
 		name = s.Hosts[0]
 	}
 	scheme := "http"
@@ -153,6 +155,8 @@ func (s *Server) place(addr net.Addr, secure bool) {
 
 // announce shows the address that logs the next browser in.
 func (s *Server) announce() {
+	s.announcing.Lock()
+	defer s.announcing.Unlock()
 	if s.Announce != nil {
 		s.Announce(s.base + "/login?token=" + s.sessions.token())
 	}
@@ -187,7 +191,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetWriteBuffer(64 << 10) // a page that does not read costs the kernel no more
+		_ = t.SetWriteBuffer(32 << 10) // a page that does not read costs the kernel no more
 	}
 	return &limitedConn{Conn: c, free: l.free}, nil
 }

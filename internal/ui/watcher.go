@@ -200,6 +200,7 @@ func (w *watcher) read(ctx context.Context) (results.Look, error) {
 // publish tells the pages what is new.
 func (w *watcher) publish(l results.Look) error {
 	l.Pulses = maps.Clone(l.Pulses) // the next look writes into them
+	l.Report.Described.ReportedBy = w.hub.program
 	f := NewFrame(l, w.hub.control)
 	now, err := fingerprint(w.seed, f)
 	if err != nil {
