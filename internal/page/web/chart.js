@@ -1,7 +1,9 @@
-import { element } from "./dom.js";
+import { behind, element } from "./dom.js";
+import { steering } from "./keys.js";
+import { legendOf, words } from "./legend.js";
 import { onLook, rem } from "./theme.js";
 
-/* A chart is drawn anew whenever its size or the look of the page changes. Its options:
+/* chart draws a chart in a figure. It is drawn anew whenever its size or the look of the page changes. The options:
 
    label    what it is, for those who do not see it
    x        values of the horizontal axis
@@ -10,44 +12,91 @@ import { onLook, rem } from "./theme.js";
    at(x)    the place of the cursor, in words
    value(v) a value, in words
    told(i)  optional: what there is at point i, in place of the values of the series
-   together optional: charts with the same one have one cursor  */
+   together optional: charts with the same one have one cursor
+   table    caption, columns and rows() of the table behind the chart
+
+   It returns set(options), which shows newer data, and end(), after which nothing refers to the figure. The cursor, hidden series, the
+   focus and the open table stay as they are.  */
 export function chart(figure, o) {
   const plot = figure.querySelector(".plot");
-  const hidden = new Set();
-  const legend = legendOf(o, hidden, () => draw());
-  plot.before(legend.box);
   const steer = element("div", "steer");
   plot.before(steer);
   steer.append(plot);
-  let u = null;
-
+  const c = { o, own: o.options(), u: null, hidden: new Set(), plot, steer };
+  const toggled = (name) => {
+    if (!c.hidden.delete(name)) c.hidden.add(name);
+    draw();
+  };
+  let legend = legendOf(c, toggled);
+  steer.before(legend.box);
   // tell says what is under the cursor.
   const tell = (i) => {
     legend.show(i);
     steer.setAttribute("aria-valuenow", i ?? 0);
-    steer.setAttribute("aria-valuetext", i === null || i === undefined ? "no point chosen" : words(o, hidden, i));
+    steer.setAttribute("aria-valuetext", i === null || i === undefined ? "no point chosen" : words(c, i));
   };
   const draw = () => {
-    u?.destroy();
-    u = new uPlot(settings(plot, o, hidden, tell), [o.x, ...o.series.map((s) => s.values)], plot);
-    legend.paint(u);
+    c.u?.destroy();
+    c.own = c.o.options();
+    c.u = new uPlot(settings(c, tell), data(c.o), plot);
+    legend.paint(c.u);
   };
   draw();
-  keys(steer, o, () => u, tell);
-
-  let size = [plot.clientWidth, plot.clientHeight, rem()].join();
-  new ResizeObserver(() => {
-    const now = [plot.clientWidth, plot.clientHeight, rem()].join();
-    if (now === size) return;
-    size = now;
-    draw();
-  }).observe(plot);
-  onLook(draw);
+  const move = steering(c, tell);
+  const table = behind(figure.querySelector("details"), () => c.o.table);
+  const forget = onLook(draw);
+  const watch = watchSize(plot, draw);
+  return {
+    set: (next) => {
+      const other = shape(next) !== shape(c.o);
+      const held = move.held();
+      c.o = next;
+      c.own = next.options();
+      if (other) {
+        const old = legend.box;
+        legend = legendOf(c, toggled);
+        old.replaceWith(legend.box);
+        draw();
+      } else {
+        c.u.setData(data(next));
+      }
+      move.hold(held);
+      table();
+    },
+    end: () => {
+      forget();
+      watch.disconnect();
+      c.u.destroy();
+    },
+  };
 }
 
-// settings are the options for uPlot.
-function settings(plot, o, hidden, tell) {
-  const own = o.options();
+// data is what uPlot draws.
+const data = (o) => [o.x, ...o.series.map((s) => s.values)];
+
+// shape tells charts apart that need another legend.
+const shape = (o) => JSON.stringify(o.series.map((s) => s.name));
+
+// watchSize calls f when the size of the place changes.
+function watchSize(plot, f) {
+  const sized = () => [plot.clientWidth, plot.clientHeight, rem()].join();
+  let size = sized();
+  const watch = new ResizeObserver(() => {
+    if (sized() === size) return;
+    size = sized();
+    f();
+  });
+  watch.observe(plot);
+  return watch;
+}
+
+// settings are the options for uPlot. What depends on the data is asked of the newest options.
+function settings(c, tell) {
+  const { o, own, plot } = c;
+  const scales = {};
+  for (const name of Object.keys(own.scales)) {
+    scales[name] = { ...own.scales[name], range: (...all) => c.own.scales[name].range(...all) };
+  }
   return {
     width: plot.clientWidth,
     height: plot.clientHeight,
@@ -58,84 +107,10 @@ function settings(plot, o, hidden, tell) {
       points: { size: 0.5 * rem(), width: 1.5 },
       sync: o.together ? { key: o.together, scales: ["x", null], setSeries: false } : undefined,
     },
-    padding: [own.top ?? 0.6 * rem(), 1.6 * rem(), 0, 0],
-    scales: own.scales,
+    padding: [() => c.own.top ?? 0.6 * rem(), 1.6 * rem(), 0, 0],
+    scales,
     axes: own.axes,
-    series: [{}, ...o.series.map((s, i) => ({ show: !hidden.has(i), points: { show: (u) => o.x.length < 3 }, ...own.series(s, i) }))],
-    hooks: { ...own.hooks, setCursor: [(u) => tell(u.cursor.idx)] },
+    series: [{}, ...o.series.map((s, i) => ({ show: !c.hidden.has(s.name), points: { show: () => c.o.x.length < 3 }, ...own.series(s, i) }))],
+    hooks: { draw: [(u) => c.own.hooks.draw?.forEach((f) => f(u))], setCursor: [(u) => tell(u.cursor.idx)] },
   };
-}
-
-// words are the values at point i.
-function words(o, hidden, i) {
-  if (o.told) return `${o.at(i)}: ${o.told(i)}`;
-  const all = o.series.filter((s, n) => !hidden.has(n)).map((s) => `${s.name} ${valueAt(o, s, i)}`);
-  return `${o.at(i)}: ${all.join(", ")}`;
-}
-
-function valueAt(o, s, i) {
-  const v = s.values[i];
-  return v === null || v === undefined ? "–" : o.value(v);
-}
-
-// legendOf makes the line above a chart: a switch for each series, with its value under the cursor.
-function legendOf(o, hidden, draw) {
-  const box = element("div", "legend");
-  const place = element("span", "place");
-  const told = element("span", "told");
-  const switches = o.series.filter((s) => s.name).map((s, i) => {
-    const button = element("button", "series");
-    button.type = "button";
-    button.setAttribute("aria-pressed", "true");
-    const mark = element("span", "swatch");
-    const value = element("span", "value");
-    button.append(mark, element("span", "", s.name), value);
-    button.addEventListener("click", () => {
-      if (!hidden.delete(i)) hidden.add(i);
-      button.setAttribute("aria-pressed", String(!hidden.has(i)));
-      draw();
-    });
-    return { button, mark, value, s, i };
-  });
-  box.append(...switches.map((s) => s.button), told, place);
-  return {
-    box,
-    paint: (u) => switches.forEach((s) => (s.mark.style.backgroundColor = u.series[s.i + 1].stroke(u, s.i + 1))),
-    show: (i) => {
-      const none = i === null || i === undefined;
-      place.textContent = none ? "" : o.at(i);
-      told.textContent = none || !o.told ? "" : o.told(i);
-      for (const s of switches) s.value.textContent = none ? "" : valueAt(o, s.s, i);
-    },
-  };
-}
-
-// keys let the keyboard move the cursor, as that of a slider.
-function keys(steer, o, current, tell) {
-  steer.tabIndex = 0;
-  steer.setAttribute("role", "slider");
-  steer.setAttribute("aria-label", o.label + ". Arrow keys move through the points.");
-  steer.setAttribute("aria-valuemin", 0);
-  steer.setAttribute("aria-valuemax", Math.max(0, o.x.length - 1));
-  tell(null);
-  const show = (i) => {
-    const u = current();
-    const left = i === null ? -10 : u.valToPos(o.x[i], "x");
-    u.setCursor({ left, top: i === null ? -10 : 10 }, true, true);
-  };
-  steer.addEventListener("keydown", (e) => {
-    const last = o.x.length - 1;
-    const i = current().cursor.idx;
-    const far = e.shiftKey ? 10 : 1;
-    const to = {
-      ArrowRight: Math.min(last, (i ?? -1) + far), ArrowUp: Math.min(last, (i ?? -1) + far),
-      ArrowLeft: Math.max(0, (i ?? 1) - far), ArrowDown: Math.max(0, (i ?? 1) - far),
-      PageUp: Math.min(last, (i ?? 0) + 10), PageDown: Math.max(0, (i ?? 0) - 10),
-      Home: 0, End: last, Escape: null,
-    }[e.key];
-    if (to === undefined || e.ctrlKey || e.altKey || e.metaKey || last < 0) return;
-    e.preventDefault();
-    show(to);
-  });
-  steer.addEventListener("blur", () => show(null));
 }

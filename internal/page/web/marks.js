@@ -49,10 +49,11 @@ export function drawMarks(marks, flags) {
 // listMarks tells what the numbers are, below a chart; the table of events has all.
 export function listMarks(marks, list) {
   const shown = 8;
-  for (const m of marks.slice(0, shown)) {
+  const lines = marks.slice(0, shown).map((m) => {
     const line = element("li");
     line.append(element("span", "flag " + m.tone, String(m.n)), element("span", "when", clock(m.t)), element("span", "", m.text));
-    list.append(line);
-  }
-  if (marks.length > shown) list.append(element("li", "more", `and ${count(marks.length - shown)} more, see Events`));
+    return line;
+  });
+  if (marks.length > shown) lines.push(element("li", "more", `and ${count(marks.length - shown)} more, see Events`));
+  list.replaceChildren(...lines);
 }

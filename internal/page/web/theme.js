@@ -21,16 +21,18 @@ export function rem() {
   return parseFloat(getComputedStyle(document.documentElement).fontSize);
 }
 
-// onLook calls f when the page begins to look different: light, dark, or on paper.
+// onLook calls f when the page begins to look different: light, dark, or on paper. It returns a function that ends this.
 export function onLook(f) {
   const root = document.documentElement.classList;
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", f);
-  addEventListener("beforeprint", () => {
-    root.add("paper");
-    f();
-  });
-  addEventListener("afterprint", () => {
-    root.remove("paper");
-    f();
-  });
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const print = () => (root.add("paper"), f());
+  const printed = () => (root.remove("paper"), f());
+  dark.addEventListener("change", f);
+  addEventListener("beforeprint", print);
+  addEventListener("afterprint", printed);
+  return () => {
+    dark.removeEventListener("change", f);
+    removeEventListener("beforeprint", print);
+    removeEventListener("afterprint", printed);
+  };
 }
