@@ -39,3 +39,8 @@ export function clock(s) {
   const rest = two(whole % 60) + (s > whole ? "." + Math.round((s - whole) * 10) : "");
   return hours ? `${hours}:${two(minutes)}:${rest}` : `${minutes}:${rest}`;
 }
+
+// share writes a part of 1 as per cent with two decimals, rounded down: 100 means all.
+export function share(v) {
+  return (Math.floor(v * 10_000 + 1e-6) / 100).toFixed(2) + space + "%";
+}

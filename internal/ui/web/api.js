@@ -1,0 +1,41 @@
+// The JSON API of the page's server. A Refusal is an answer that is an error.
+export class Refusal extends Error {
+  constructor(status, text) {
+    super(text);
+    this.status = status; // 0 = there was no answer
+  }
+}
+
+export const sessionOver = "This browser is not logged in, or no longer. Open the address again that loadctl ui has printed.";
+
+// read returns the JSON at a path.
+export function read(path) {
+  return ask(path, { cache: "no-store" });
+}
+
+// command sends a command to a run.
+export function command(run, name, body = {}) {
+  return ask(`${runPath(run)}/${name}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+}
+
+// runPath is where a run is.
+export function runPath(run) {
+  return "/api/v1/runs/" + encodeURIComponent(run);
+}
+
+// archivePath is where an archive is.
+export function archivePath(name) {
+  return "/api/v1/archives/" + encodeURIComponent(name);
+}
+
+async function ask(path, options) {
+  let answer;
+  try {
+    answer = await fetch(path, { credentials: "same-origin", ...options });
+  } catch {
+    throw new Refusal(0, "loadctl ui does not answer. Is it still running?");
+  }
+  const said = await answer.json().catch(() => ({}));
+  if (answer.ok) return said;
+  throw new Refusal(answer.status, answer.status === 401 ? sessionOver : said.error ?? `loadctl ui answered with status ${answer.status}`);
+}

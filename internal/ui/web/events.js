@@ -1,0 +1,42 @@
+import { element } from "./dom.js";
+import { clock, count } from "./format.js";
+import { cells, rows, section, table } from "./parts.js";
+
+const shown = 100;
+
+// events is a table of the newest events, the newest first.
+export function events() {
+  const box = section("Events", "", "The newest first.");
+  const none = element("p", "empty", "Nothing has happened yet.");
+  const t = table("events", "Events", ["event", "#after", "UTC", "who", "what"]);
+  const more = element("p", "hint");
+  const fill = rows(t.body, (e) => e.key, (line) => {
+    const set = cells(line, ["", "n", "", "", ""]);
+    return ({ e, after }) => set([e.kind, after, e.at.slice(11, 19), e.who, e.what ?? ""]);
+  });
+  box.append(none, t.box, more);
+  return {
+    box,
+    show: ({ report }) => {
+      const all = report.events ?? [];
+      const start = Date.parse(report.started_at);
+      const twins = new Map(); // events that look the same
+      const items = all.map((e) => {
+        const name = [e.at, e.kind, e.who, e.what].join("\n");
+        twins.set(name, (twins.get(name) ?? 0) + 1);
+        return { e, after: sinceStart(Date.parse(e.at) - start), key: name + twins.get(name) };
+      });
+      fill(items.reverse().slice(0, shown));
+      none.hidden = items.length > 0;
+      t.box.hidden = !items.length;
+      more.hidden = items.length <= shown;
+      more.textContent = `and ${count(items.length - shown)} older ones, in the report`;
+    },
+  };
+}
+
+// sinceStart is a time after the start of the run; "" if that is unknown.
+function sinceStart(ms) {
+  if (!(Math.abs(ms) < 1e12)) return "";
+  return (ms < 0 ? "−" : "") + clock(Math.floor(Math.abs(ms) / 1000));
+}

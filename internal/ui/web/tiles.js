@@ -1,0 +1,76 @@
+import { element, say } from "./dom.js";
+import { clock, count, duration, rate, share } from "./format.js";
+
+// tiles are the key figures. Each number that the JSON report has names its path there.
+export function tiles() {
+  const box = element("section", "tiles");
+  box.setAttribute("aria-label", "Key figures");
+  const all = figures.map(([kind, label]) => tile(box, kind, label));
+  return { box, show: (frame) => figures.forEach(([, , of], i) => all[i](of(frame, frame.report))) };
+}
+
+// tile adds a figure; the function that it returns sets it: text, more, and value and path in the JSON report if it is there.
+function tile(box, kind, label) {
+  const e = element("div", "tile " + kind);
+  const main = element("data");
+  const more = element("p", "more");
+  const line = element("p", "main");
+  line.append(main);
+  e.append(element("p", "label", label), line, more);
+  box.append(e);
+  return ([text, told, value, path]) => {
+    say(main, text);
+    say(more, told);
+    main.value = value ?? text;
+    if (path) main.dataset.path = path;
+  };
+}
+
+const whole = (n, more, path) => [count(n), more, n, path];
+const time = (r, name, one) => (r.latency_ns.max ? [bound(r, name) + duration(r.latency_ns[name]), `1 in ${count(one)} is slower`, r.latency_ns[name], "latency_ns." + name]
+  : ["–", "nothing has ended", 0, "latency_ns." + name]);
+
+// bound marks a percentile of which only a lower bound is known.
+function bound(r, name) {
+  const above = r.percentiles_are_lower_bounds_above;
+  return above !== undefined && { p50: 0.5, p99: 0.99, p999: 0.999 }[name] > above ? "≥\u00a0" : "";
+}
+
+const figures = [
+  ["asked", "asked", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : whole(r.asked, "by the schedule", "asked"))],
+  ["sent", "sent", (f, r) => whole(r.sent, rate(r.rate) + "/s on average", "sent")],
+  ["ok", "ok", (f, r) => whole(r.audit.completed, r.audit.completed + r.audit.failed ? share(r.success) + " of those that ended" : "nothing has ended", "audit.completed")],
+  ["failed", "failed", (f, r) => whole(r.audit.failed, mostFrequent(r.errors), "audit.failed")],
+  ["", "in flight", (f) => [count(f.in_flight), "sent and not ended"]],
+  ["", "workers", (f) => [count(f.members), absent(f)]],
+  ["", "rate asked for", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : [rate(f.rate) + "/s", next(f)])],
+  ["", "time", (f, r) => [clock(Math.floor(r.duration_s)), left(f)]],
+  ["p50", "latency p50", (f, r) => time(r, "p50", 2)],
+  ["p99", "latency p99", (f, r) => time(r, "p99", 100)],
+  ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
+  ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "sent later than due", r.lag_ns.p99, "lag_ns.p99"]],
+];
+
+function mostFrequent(errors) {
+  const [name] = Object.keys(errors).sort((a, b) => errors[b] - errors[a]);
+  return name ? `most of them: ${name}` : "none";
+}
+
+function absent(f) {
+  const silent = f.fleet.filter((m) => m.state === "silent").length;
+  if (silent) return `${count(silent)} silent`;
+  return f.phase === "waiting" && f.min_workers ? `it begins with ${count(f.min_workers)}` : "take part";
+}
+
+function next(f) {
+  if (["stopped", "ended"].includes(f.phase)) return "it is over";
+  return f.rate_then !== f.rate ? `then ${rate(f.rate_then)}/s` : "of the whole fleet";
+}
+
+function left(f) {
+  if (f.left_ns) return clock(Math.ceil(f.left_ns / 1e9)) + " left after the pause";
+  if (["stopped", "ended"].includes(f.phase)) return "it is over";
+  if (f.phase === "waiting") return "it has not begun";
+  if (!f.ends_at) return "until it is stopped";
+  return clock(Math.max(0, Math.ceil((Date.parse(f.ends_at) - Date.parse(f.at)) / 1000))) + " left";
+}

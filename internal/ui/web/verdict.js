@@ -1,0 +1,88 @@
+import { element, say } from "./dom.js";
+import { cells, fresh, rows, signs, table } from "./parts.js";
+
+// verdict is the first part of a run: its phase or its result, and each threshold and check.
+export function verdict() {
+  const box = element("section", "verdict");
+  const banner = element("div", "banner");
+  const sign = element("span", "sign");
+  sign.setAttribute("aria-hidden", "true");
+  const title = element("h2");
+  title.id = fresh();
+  box.setAttribute("aria-labelledby", title.id);
+  const summary = element("p");
+  const words = element("div");
+  words.append(title, summary);
+  banner.append(sign, words);
+  const judged = table("judged", "Thresholds and checks", ["result", "threshold or check", "measured"]);
+  const fill = rows(judged.body, (c) => c.name, checkRow);
+  box.append(banner, judged.box);
+  return {
+    box,
+    show: (frame) => {
+      const j = judgement(frame);
+      box.className = "verdict " + j.kind;
+      say(sign, j.sign);
+      say(title, j.title);
+      say(summary, j.summary);
+      fill([...thresholds(frame), ...frame.checks.filter(isOwn)]);
+    },
+  };
+}
+
+function checkRow(line, check) {
+  const result = element("td");
+  const pill = element("span", "pill");
+  result.append(pill);
+  const name = element("th");
+  name.scope = "row";
+  name.append(isOwn(check) ? check.name : element("code", "", check.name));
+  const text = element("td");
+  line.append(result, name, text);
+  return (c) => {
+    line.className = c.result;
+    say(pill, `${signs[c.result] ?? ""} ${c.result}`);
+    say(text, c.text);
+  };
+}
+
+const isOwn = (check) => check.name === "audit" || check.name === "generator";
+const thresholds = (frame) => frame.checks.filter((c) => !isOwn(c));
+
+// judgement is the phase of a run that goes on, and the result of one that is over.
+function judgement(frame) {
+  const worst = ["failed", "undecided"].find((result) => frame.checks.some((c) => c.result === result)) ?? "passed";
+  const summary = summaryOf(frame);
+  if (frame.settled) {
+    const kind = frame.outcome || worst;
+    return { kind, sign: signs[kind], title: capital(kind), summary };
+  }
+  const failed = thresholds(frame).some((c) => c.result === "failed");
+  return { ...phases[frame.phase] ?? phases.waiting, ...(failed ? { kind: "failed" } : {}), summary: `${said(frame)} ${summary}` };
+}
+
+const phases = {
+  waiting: { kind: "waiting", sign: "…", title: "Waiting" },
+  running: { kind: "running", sign: "▶", title: "Running" },
+  paused: { kind: "undecided", sign: "‖", title: "Paused" },
+  stopped: { kind: "waiting", sign: "■", title: "Stopped" },
+  ended: { kind: "waiting", sign: "■", title: "Ended" },
+};
+
+function said(frame) {
+  if (frame.phase === "waiting") return frame.min_workers ? `It begins when ${frame.min_workers} workers have joined; ${frame.members} are here.` : "It begins with the command start.";
+  if (frame.phase === "paused") return "Nothing is sent until it is resumed.";
+  return ["stopped", "ended"].includes(frame.phase) ? "The last figures of the workers are on their way." : "";
+}
+
+function summaryOf(frame) {
+  const all = thresholds(frame);
+  if (!all.length) return "No thresholds were set.";
+  const of = (result) => all.filter((c) => c.result === result).length;
+  const so = frame.settled ? "" : " so far";
+  if (of("passed") === all.length) return all.length === 1 ? `The threshold holds${so}.` : `All ${all.length} thresholds hold${so}.`;
+  const parts = [[of("failed"), "failed"], [of("undecided"), of("undecided") === 1 ? "is undecided" : "are undecided"]].filter(([n]) => n);
+  return `Of ${all.length === 1 ? "1 threshold" : all.length + " thresholds"} ${parts.map(([n, word]) => `${n} ${word}`).join(" and ")}${so}.`;
+}
+
+const capital = (text) => text[0].toUpperCase() + text.slice(1);
