@@ -79,7 +79,7 @@ export function byPercentile(oneIn, lines) {
     }),
     table: {
       caption: "Latency by percentile", columns: ["percentile", ...lines.map(([name]) => name)],
-      rows: () => oneIn.map((n, i) => [name(i), ...lines.map(([, values]) => (values[i] === null ? "–" : duration(values[i])))]),
+      rows: () => oneIn.map((n, i) => [name(i), ...lines.map(([, values]) => (values[i] === null || values[i] === undefined ? "–" : duration(values[i])))]),
     },
   };
 }

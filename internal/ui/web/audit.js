@@ -23,7 +23,7 @@ export function audit() {
       const check = frame.checks.find((c) => c.name === "audit");
       say(lead, check?.result === "passed" ? "Every request is accounted for." : frame.report.running ? "The run goes on: held requests are not decided yet." : check?.text ?? "");
       terms(equationOf(frame.report));
-      const found = limitsOf(frame.report.workers);
+      const found = limitsOf(frame.fleet);
       const generator = frame.checks.find((c) => c.name === "generator");
       say(limit, found.length ? "" : generator?.result === "undecided" ? `It is not known: ${generator.text}.` : "No limit was found in what the workers measured of themselves.");
       lines(limits, found);

@@ -1,11 +1,13 @@
-/* merged is the newest frame with all of its series and events. A later frame has only those from series_from and events_from on: what is
-   known before is kept. The server bounds both: 1,024 points, 1,000 events. */
+/* merged is the newest frame with all that it leaves out, because an earlier one had it: series, events, marks and columns of the heat map
+   up to where each begins. The server bounds all of them: at most 1,024 of each. */
 const most = 1024;
 
 export function merged(known, next) {
   if (!known) return next;
   next.report.series = joined(known.report.series, next.report.series, next.series_from);
   next.report.events = joined(known.report.events, next.report.events, next.events_from);
+  next.marks = joined(known.marks, next.marks, next.marks_from);
+  if (next.heat) next.heat.columns = joined(known.heat?.columns, next.heat.columns, next.heat_from);
   return next;
 }
 

@@ -23,7 +23,7 @@ export function follow(run, show, tell) {
     s.source = new EventSource(runPath(run) + "/live");
     on("frame", (frame) => {
       s.heard = performance.now();
-      s.known = merged(frame.series_from || frame.events_from ? s.known : null, frame);
+      s.known = merged(s.known, frame);
       say("");
       show(s.known);
     });

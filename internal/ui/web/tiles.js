@@ -57,7 +57,7 @@ function mostFrequent(errors) {
 }
 
 function absent(f) {
-  const silent = f.fleet.filter((m) => m.state === "silent").length;
+  const silent = f.fleet_states?.silent ?? 0;
   if (silent) return `${count(silent)} silent`;
   return f.phase === "waiting" && f.min_workers ? `it begins with ${count(f.min_workers)}` : "take part";
 }

@@ -1,0 +1,33 @@
+import { element } from "./dom.js";
+import { button, fresh } from "./parts.js";
+
+/* confirm asks before something is done. act(again) does it and returns nothing, or why it was refused; then the dialog says so and, if
+   anyway is given, offers that: act is called with true. The browser keeps the focus inside, and Escape closes it. */
+export function confirm({ title, texts, yes, anyway, act }) {
+  const box = element("dialog", "ask");
+  const h = element("h2", "", title);
+  h.id = fresh();
+  box.setAttribute("aria-labelledby", h.id);
+  const refused = element("p", "refused");
+  refused.setAttribute("role", "alert");
+  const row = element("div", "buttons");
+  const no = button("Cancel", "plain", () => box.close());
+  let again = false;
+  const go = button(yes, "danger", async () => {
+    go.disabled = true;
+    const why = await act(again);
+    go.disabled = false;
+    if (!why) return box.close();
+    refused.textContent = why;
+    if (anyway) go.textContent = anyway;
+    again = Boolean(anyway);
+    go.focus();
+  });
+  row.append(no, go);
+  box.append(h, ...texts.map((text) => element("p", "", text)), refused, row);
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  no.focus();
+  return box;
+}

@@ -1,0 +1,49 @@
+import { plotted, whyNothing } from "./charts.js";
+import { audit } from "./audit.js";
+import { controls } from "./controls.js";
+import { counts } from "./counts.js";
+import { element } from "./dom.js";
+import { events } from "./events.js";
+import { errorsOverTime, latencyByPercentile, latencyOverTime, requestsOverTime } from "./lines.js";
+import { tiles } from "./tiles.js";
+import { verdict } from "./verdict.js";
+
+// runView is the first view of a run: what it does, and the hand on it.
+export function runView(root, name, tell) {
+  const main = element("div", "stack");
+  const side = element("aside", "side");
+  side.setAttribute("aria-label", "Control");
+  root.classList.add("with-side");
+  const overTime = element("div", "over-time");
+  const pair = element("div", "pair");
+  const answers = element("div", "pair");
+  const plots = [requests, latency, percentiles, errors].map(plotted);
+  overTime.append(plots[0].box, plots[1].box);
+  pair.append(plots[2].box, plots[3].box);
+  const parts = [verdict(), tiles(), controls(name, tell), audit(),
+    counts("Failed requests", "class", "No request failed.", (r) => r.errors), counts("Answers", "status", "There are no answers yet.", (r) => r.status_codes), events()];
+  const [judged, figures, hand, sums, failed, statuses, happened] = parts;
+  side.append(hand.box);
+  answers.append(failed.box, statuses.box);
+  main.append(overTime, sums.box, pair, answers, happened.box);
+  root.append(judged.box, side, figures.box, main);
+  return {
+    show: (frame) => [...parts, ...plots].forEach((p) => p.show(frame)),
+    end: () => plots.forEach((p) => p.end()),
+  };
+}
+
+const requests = {
+  name: "requests", title: "Requests over time", hint: "Per second. Marks are numbered as below.", marks: true,
+  empty: ({ report }) => (report.series.length ? "" : "The run has not begun, so there is nothing to draw."),
+  options: requestsOverTime,
+};
+const latency = { name: "latency", title: "Latency over time", hint: "Percentiles of each point, from the time a request was due to its end.", empty: whyNothing, options: latencyOverTime };
+const percentiles = {
+  name: "percentiles", title: "Latency by percentile", hint: "Of the whole run. At p99, 1 request in 100 is slower.",
+  empty: (frame) => (frame.curve ? "" : "No request has ended yet."), options: latencyByPercentile,
+};
+const errors = {
+  name: "errors", title: "Failed requests over time", hint: "Per second, by class.",
+  empty: (frame) => whyNothing(frame) || (frame.report.audit.failed ? "" : "No request failed."), options: errorsOverTime,
+};
