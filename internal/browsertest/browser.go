@@ -4,7 +4,7 @@
 //	title := browsertest.Value[string](tab, "document.title")
 //	said := tab.Heard() // console output and requests of the page
 //
-// The browser reaches no other machine: it resolves no names.
+// Visit opens an address of a server in the same way. The browser reaches no other machine: it resolves no names.
 package browsertest
 
 import (
@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func Start(t testing.TB) *Browser {
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
-		chromedp.Flag("disable-background-networking", true), chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND"),
+		chromedp.Flag("disable-background-networking", true), chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"),
 		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-device-scale-factor", "1"), chromedp.Flag("font-render-hinting", "none"))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(allocator)
@@ -77,10 +78,28 @@ func (b *Browser) Open(t testing.TB, file string, look Look) *Tab {
 		t.Fatal(err)
 	}
 	address := (&url.URL{Scheme: "file", Path: path}).String()
+	return b.open(t, address, func(asked string) bool { return asked == address }, look)
+}
+
+// Visit opens an address of a server on 127.0.0.1, and returns when the page and its script are loaded. The page may ask
+// that server for more, and no other. Tabs of one browser share cookies: a login in one is a login in all.
+func (b *Browser) Visit(t testing.TB, address string, look Look) *Tab {
+	t.Helper()
+	home, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	origin := home.Scheme + "://" + home.Host + "/"
+	return b.open(t, address, func(asked string) bool { return strings.HasPrefix(asked, origin) }, look)
+}
+
+// open opens an address. own tells which requests the page may make.
+func (b *Browser) open(t testing.TB, address string, own func(string) bool, look Look) *Tab {
+	t.Helper()
 	ctx, closeTab := chromedp.NewContext(b.ctx)
 	t.Cleanup(closeTab)
 	tab := &Tab{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, func(event any) { tab.hear(address, event) }); err != nil {
+	if err := chromedp.Listen(ctx, func(event any) { tab.hear(own, event) }); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
 	tab.Look(look)
@@ -111,7 +130,7 @@ func (tab *Tab) Look(look Look) {
 }
 
 // hear records what no page may do.
-func (tab *Tab) hear(address string, event any) {
+func (tab *Tab) hear(own func(string) bool, event any) {
 	said := ""
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -127,7 +146,7 @@ func (tab *Tab) hear(address string, event any) {
 	case *log.EventEntryAdded:
 		said = fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text)
 	case *network.EventRequestWillBeSent:
-		if e.Request.URL != address {
+		if !own(e.Request.URL) {
 			said = "request to " + e.Request.URL
 		}
 	}
@@ -165,6 +184,13 @@ func Value[T any](tab *Tab, expression string) T {
 		tab.t.Fatalf("evaluate %.200s: %v; the page said %q", expression, err, tab.Heard())
 	}
 	return v
+}
+
+// Until waits until a JavaScript expression is true.
+func (tab *Tab) Until(expression string) {
+	tab.t.Helper()
+	script := fmt.Sprintf(`new Promise(done => { const look = () => { (%s) ? done(true) : setTimeout(look, 20) }; look() })`, expression)
+	Value[bool](tab, script)
 }
 
 // Shot returns a PNG picture of a part of the page, as wide as the page, beginning this many pixels below its top.

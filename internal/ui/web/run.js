@@ -6,7 +6,7 @@ import { element } from "./dom.js";
 import { events } from "./events.js";
 import { errorsOverTime, latencyByPercentile, latencyOverTime, requestsOverTime } from "./lines.js";
 import { tiles } from "./tiles.js";
-import { verdict } from "./verdict.js";
+import { judged, verdict } from "./verdict.js";
 
 // runView is the first view of a run: what it does, and the hand on it.
 export function runView(root, name, tell) {
@@ -20,13 +20,13 @@ export function runView(root, name, tell) {
   const plots = [requests, latency, percentiles, errors].map(plotted);
   overTime.append(plots[0].box, plots[1].box);
   pair.append(plots[2].box, plots[3].box);
-  const parts = [verdict(), tiles(), controls(name, tell), audit(),
+  const parts = [verdict(), tiles(), controls(name, tell), judged(), audit(),
     counts("Failed requests", "class", "No request failed.", (r) => r.errors), counts("Answers", "status", "There are no answers yet.", (r) => r.status_codes), events()];
-  const [judged, figures, hand, sums, failed, statuses, happened] = parts;
+  const [phase, figures, hand, checks, sums, failed, statuses, happened] = parts;
   side.append(hand.box);
   answers.append(failed.box, statuses.box);
-  main.append(overTime, sums.box, pair, answers, happened.box);
-  root.append(judged.box, side, figures.box, main);
+  main.append(overTime, checks.box, sums.box, pair, answers, happened.box);
+  root.append(phase.box, figures.box, side, main);
   return {
     show: (frame) => [...parts, ...plots].forEach((p) => p.show(frame)),
     end: () => plots.forEach((p) => p.end()),

@@ -39,21 +39,21 @@ function bound(r, name) {
 const figures = [
   ["asked", "asked", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : whole(r.asked, "by the schedule", "asked"))],
   ["sent", "sent", (f, r) => whole(r.sent, rate(r.rate) + "/s on average", "sent")],
-  ["ok", "ok", (f, r) => whole(r.audit.completed, r.audit.completed + r.audit.failed ? share(r.success) + " of those that ended" : "nothing has ended", "audit.completed")],
+  ["ok", "ok", (f, r) => whole(r.audit.completed, r.audit.completed + r.audit.failed ? `${rate(r.throughput)}/s · ${share(r.success)}` : "nothing has ended", "audit.completed")],
   ["failed", "failed", (f, r) => whole(r.audit.failed, mostFrequent(r.errors), "audit.failed")],
-  ["", "in flight", (f) => [count(f.in_flight), "sent and not ended"]],
+  ["", "in flight", (f) => [count(f.in_flight), "sent, not ended"]],
   ["", "workers", (f) => [count(f.members), absent(f)]],
   ["", "rate asked for", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : [rate(f.rate) + "/s", next(f)])],
   ["", "time", (f, r) => [clock(Math.floor(r.duration_s)), left(f)]],
   ["p50", "latency p50", (f, r) => time(r, "p50", 2)],
   ["p99", "latency p99", (f, r) => time(r, "p99", 100)],
   ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
-  ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "sent later than due", r.lag_ns.p99, "lag_ns.p99"]],
+  ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "sent after due", r.lag_ns.p99, "lag_ns.p99"]],
 ];
 
 function mostFrequent(errors) {
   const [name] = Object.keys(errors).sort((a, b) => errors[b] - errors[a]);
-  return name ? `most of them: ${name}` : "none";
+  return name ? `${name} ${count(errors[name])}` : "none";
 }
 
 function absent(f) {

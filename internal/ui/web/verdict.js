@@ -1,7 +1,7 @@
 import { element, say } from "./dom.js";
-import { cells, fresh, rows, signs, table } from "./parts.js";
+import { fresh, rows, section, signs, table } from "./parts.js";
 
-// verdict is the first part of a run: its phase or its result, and each threshold and check.
+// verdict is the first part of a run: its phase, or its result.
 export function verdict() {
   const box = element("section", "verdict");
   const banner = element("div", "banner");
@@ -14,9 +14,7 @@ export function verdict() {
   const words = element("div");
   words.append(title, summary);
   banner.append(sign, words);
-  const judged = table("judged", "Thresholds and checks", ["result", "threshold or check", "measured"]);
-  const fill = rows(judged.body, (c) => c.name, checkRow);
-  box.append(banner, judged.box);
+  box.append(banner);
   return {
     box,
     show: (frame) => {
@@ -25,7 +23,24 @@ export function verdict() {
       say(sign, j.sign);
       say(title, j.title);
       say(summary, j.summary);
-      fill([...thresholds(frame), ...frame.checks.filter(isOwn)]);
+    },
+  };
+}
+
+// judged is the table of all thresholds and checks. While a run goes on it leaves out checks that cannot be decided before its end.
+export function judged() {
+  const box = section("Thresholds and checks");
+  const t = table("judged", "Thresholds and checks", ["result", "threshold or check", "measured"]);
+  const none = element("p", "lead", "No thresholds were set. The checks of the audit and of the generator are decided at the end.");
+  box.append(none, t.box);
+  const fill = rows(t.body, (c) => c.name, checkRow);
+  return {
+    box,
+    show: (frame) => {
+      const all = [...thresholds(frame), ...frame.checks.filter((c) => isOwn(c) && !(frame.report.running && c.result === "undecided"))];
+      fill(all);
+      none.hidden = all.length > 0;
+      t.box.hidden = !all.length;
     },
   };
 }
@@ -82,7 +97,8 @@ function summaryOf(frame) {
   const so = frame.settled ? "" : " so far";
   if (of("passed") === all.length) return all.length === 1 ? `The threshold holds${so}.` : `All ${all.length} thresholds hold${so}.`;
   const parts = [[of("failed"), "failed"], [of("undecided"), of("undecided") === 1 ? "is undecided" : "are undecided"]].filter(([n]) => n);
-  return `Of ${all.length === 1 ? "1 threshold" : all.length + " thresholds"} ${parts.map(([n, word]) => `${n} ${word}`).join(" and ")}${so}.`;
+  const bad = all.filter((c) => c.result === "failed").map((c) => c.name);
+  return `Of ${all.length === 1 ? "1 threshold" : all.length + " thresholds"} ${parts.map(([n, word]) => `${n} ${word}`).join(" and ")}${so}${bad.length ? ": " + bad.slice(0, 3).join(", ") + (bad.length > 3 ? ", …" : "") : ""}.`;
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
