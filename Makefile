@@ -46,7 +46,7 @@ fleets:
 	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
 
 # Packages whose tests run whole fleets, or wait most of the time.
-SLOW := /internal/(e2e|doctest|chaos|bench|link|run|results|limiters|compare)$$|/cmd/|/pacer/limit$$
+SLOW := /internal/(e2e|doctest|chaos|bench|link|run|results|limiters|compare|metrics)$$|/cmd/|/pacer/limit$$
 
 check: ## Build, vet, and test what changed, but for commands and packages that run fleets (make test has them)
 	go build ./...
@@ -116,6 +116,7 @@ missing:
 	@command -v java >/dev/null || echo default-jre-headless
 	@command -v systemd-analyze >/dev/null || echo systemd
 	@command -v chromium-headless-shell >/dev/null || echo chromium-headless-shell # it opens the HTML report
+	@command -v promtool >/dev/null || echo prometheus # it scrapes /metrics, in tests
 	@test -n "$$(find /usr/share/fonts -name '*.[to]tf' -print -quit 2>/dev/null)" || echo fonts-dejavu-core
 	@command -v gcc >/dev/null || echo gcc libc6-dev # go test -race
 	@PATH=$$PATH:/usr/sbin:/sbin command -v ip >/dev/null || echo iproute2

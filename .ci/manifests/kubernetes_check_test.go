@@ -25,7 +25,7 @@ func checkKubernetes(f files) error {
 		return err
 	}
 	wrong := []error{c.checkNames(), c.checkRedis(), c.checkJobs()}
-	for _, name := range []string{"redis", "target", "loadworker", "loadctl"} {
+	for _, name := range []string{"redis", "target", "loadworker", "loadctl", "ui"} {
 		p, ok := c.pods()[name]
 		if !ok {
 			return fmt.Errorf("there is no pod %s", name)
@@ -349,7 +349,7 @@ func (c *cluster) checkPolicy(redis pod) error {
 					return peer.PodSelector != nil && peer.NamespaceSelector == nil && p.selects(peer.PodSelector)
 				})
 			}
-			_, needs := map[string]bool{"loadworker": true, "loadctl": true}[name]
+			_, needs := map[string]bool{"loadworker": true, "loadctl": true, "ui": true}[name]
 			switch {
 			case let && !needs:
 				wrong = append(wrong, fmt.Errorf("policy %s lets %s reach Redis", policy.Name, name))

@@ -135,7 +135,7 @@ func TestKubernetes(t *testing.T) {
 		t.Error(err)
 	}
 	worker, redis, run, target := kubernetes+"worker.yaml", kubernetes+"redis.yaml", kubernetes+"run.yaml", kubernetes+"target.yaml"
-	kustomization, secret := kubernetes+"kustomization.yaml", kubernetes+"secret.yaml"
+	kustomization, secret, ui := kubernetes+"kustomization.yaml", kubernetes+"secret.yaml", kubernetes+"ui.yaml"
 	refuses(t, good, checkKubernetes, []mistake{
 		// what a strict decoder finds
 		{worker, "restartPolicy:", "restartpolicy:", `unknown field "spec.template.spec.restartpolicy"`},
@@ -179,6 +179,12 @@ func TestKubernetes(t *testing.T) {
 		{worker, "command: [loadworker, --version]", "command: [loadctl, workers, first]", "asks Redis"},
 		{worker, "command: [loadworker, --version]", "command: [loadworker, --alive]", "has no flag --alive"},
 		{redis, "command: [redis-cli, -e, ping]", "command: [redis-cli, ping]", "does not fail on an error"},
+		// the live page
+		{ui, "--metrics-token-file", "--metrics-token", "has no flag --metrics-token"},
+		{ui, "targetPort: http", "targetPort: https", "service ui: no container has port https"},
+		{ui, "name: state\n          emptyDir", "name: states\n          emptyDir", "there is no volume state"},
+		{ui, "name: redis\n                  key: url", "name: ui\n                  key: url", "there is no url in secret ui"},
+		{ui, "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "ui may write"},
 		// the fleet
 		{worker, "restartPolicy: OnFailure", "restartPolicy: Always", "restartPolicy Always"},
 		{worker, "backoffLimit: 1000", "backoffLimit: 6", "backoffLimit 6"},
@@ -194,8 +200,9 @@ func TestKubernetes(t *testing.T) {
 		{redis, "- --requirepass\n            - $(REDISCLI_AUTH)\n", "", "without a password"},
 		{redis, "384mb", "512mb", "--maxmemory"},
 		{redis, "mountPath: /data", "mountPath: /dat", "/data is no volume"},
-		{redis, "values: [loadworker, loadctl]", "values: [loadworker, loadctl, target]", "lets target reach Redis"},
-		{redis, "values: [loadworker, loadctl]", "values: [loadctl]", "keeps loadworker from Redis"},
+		{redis, "values: [loadworker, loadctl, loadctl-ui]", "values: [loadworker, loadctl, loadctl-ui, target]", "lets target reach Redis"},
+		{redis, "values: [loadworker, loadctl, loadctl-ui]", "values: [loadctl, loadctl-ui]", "keeps loadworker from Redis"},
+		{redis, "values: [loadworker, loadctl, loadctl-ui]", "values: [loadworker, loadctl]", "keeps ui from Redis"},
 		{redis, "podSelector:\n    matchLabels:\n      app.kubernetes.io/name: redis", "podSelector:\n    matchLabels:\n      app: redis", "no policy"},
 	})
 }

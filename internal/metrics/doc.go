@@ -1,5 +1,5 @@
-// Package metrics shows runs to monitoring systems: a page for Prometheus, and a push by OTLP over HTTP. Both, the table
-// in docs/metrics.md and the dashboard in examples/grafana come from one list of metrics.
+// Package metrics shows runs to monitoring systems: a page for Prometheus, and a push by OTLP over HTTP. Both, the
+// table in docs/metrics.md and the dashboard in examples/grafana come from one list of metrics.
 //
 //	http.Handle("/metrics", metrics.Handler(source)) // a Source reads all runs
 //

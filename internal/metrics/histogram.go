@@ -20,9 +20,9 @@ type Exponential struct {
 	Sum     float64       // of all values
 }
 
-// FromRecord returns the same distribution with wider buckets. Each value counts as the upper edge of its narrow bucket,
-// because a quantile in a report is such an edge. So the wide bucket of a quantile contains the value in the report.
-// The sum takes values in the middle of their narrow buckets, as the mean in the report does.
+// FromRecord returns the same distribution with wider buckets. Each value counts as the upper edge of its narrow
+// bucket, because a quantile in a report is such an edge. So the wide bucket of a quantile contains the value in the
+// report. The sum takes values in the middle of their narrow buckets, as the mean in the report does.
 func FromRecord(h *record.Histogram) *Exponential {
 	e := &Exponential{Buckets: map[int]int64{}}
 	for lower, n := range h.Buckets() {

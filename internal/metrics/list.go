@@ -54,7 +54,8 @@ func List() []Metric {
 	return slices.Concat(counters(), steps(), histograms(), gauges(), judgements())
 }
 
-// counters are those of the run as a whole. In a workload of flows, asked and sent count flows, by their first requests.
+// counters are those of the run as a whole. In a workload of flows, asked and sent count flows, by their first
+// requests.
 func counters() []Metric {
 	audit := func(name, unit, help string, n func(report.Report) int64) Metric {
 		return Metric{Name: name, Kind: Counter, Unit: unit, Help: help,

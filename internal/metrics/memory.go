@@ -31,8 +31,8 @@ const (
 // same name that started at another time is another run: its counters begin at 0.
 //
 // If Redis does not answer, counters stay as they are and gauges are absent. If Redis has lost a run, its counters are
-// shown for one more minute. If the run comes back within an hour, they continue. A run is shown until ten minutes after
-// its end.
+// shown for one more minute. If the run comes back within an hour, they continue. A run is shown until ten minutes
+// after its end.
 //
 // The zero value is ready to use. A Memory is safe for concurrent use.
 type Memory struct {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -166,7 +167,7 @@ func (p *scraper) quantiles(rep report.Report) {
 	p.Logf("p99 of latency: Prometheus %.2f ms, report %.2f ms", 1000*p99, float64(rep.Latency.P99)/1e6)
 }
 
-// dashboard checks that every query of the dashboard returns data.
+// dashboard checks that every query of the dashboard returns data, and those of the documentation.
 func (p *scraper) dashboard(from, until time.Time) {
 	p.Helper()
 	var board struct {
@@ -200,6 +201,11 @@ func (p *scraper) dashboard(from, until time.Time) {
 	}
 	if queries < 30 {
 		p.Errorf("%d queries", queries)
+	}
+	for _, query := range examples(p.T) {
+		if queries++; !hasData(p.span(query, until, until)) {
+			p.Errorf("docs/metrics.md: no data: %s", query)
+		}
 	}
 }
 
@@ -267,9 +273,53 @@ func (b *bed) promtool() {
 	}
 }
 
-// TestRedisRestartedEmpty: a worker is killed, and Redis forgets everything. No counter goes back, nor any bucket; the run
-// continues on the page.
+// TestReceiverThatHangs: a receiver that never answers changes neither the report of a run nor its exit code. loadctl
+// run prints one warning, without secrets.
+func TestReceiverThatHangs(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	command := b.begin("loadctl", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:hunter2@" + l.Addr().String(), "OTEL_METRIC_EXPORT_INTERVAL=200"},
+		"run", "hangs", "--url", "http://"+b.target+"/", "--qps", "50", "--duration", "3s", "-o", "json")
+	b.worker("hangs")
+	b.until("the report", func() bool { return strings.HasSuffix(command.Stdout.String(), "}\n") })
+	printed := time.Now()
+	rep := b.ended(command, 0)
+	if took := time.Since(printed); took > 5*time.Second {
+		t.Errorf("loadctl run ended %v after its report", took)
+	}
+	if rep.Sent != 150 || rep.DurationS != 3 {
+		t.Errorf("%d requests in %g s", rep.Sent, rep.DurationS)
+	}
+	if text := command.Stderr.String(); strings.Count(text, "warning: push metrics to 127.0.0.1:") != 1 || strings.Contains(text, "hunter2") {
+		t.Error(text)
+	}
+	grpc := []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://a", "OTEL_EXPORTER_OTLP_PROTOCOL=grpc"}
+	stderr, code := b.try(grpc, "run", "grpc", "--url", "http://a/", "--qps", "1")
+	if code != 104 || !strings.Contains(stderr, "set it to http/protobuf") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// try runs loadctl to its end.
+func (b *bed) try(env []string, args ...string) (stderr string, code int) {
+	b.Helper()
+	p := b.begin("loadctl", env, args...)
+	code, ended := p.Wait(time.Minute)
+	if !ended {
+		b.Fatalf("loadctl %v does not end", args)
+	}
+	return p.Stderr.String(), code
+}
+
+// TestRedisRestartedEmpty: a worker is killed, and Redis forgets everything. No counter goes back, nor any bucket; the
+// run continues on the page.
 func TestRedisRestartedEmpty(t *testing.T) {
+	t.Parallel()
 	b := newBed(t)
 	worker := func() *child.Process { // only a worker that has the description can restore the run
 		return b.begin("loadworker", nil, "run", "--run", "first", "--url", "http://"+b.target+"/", "--qps", "200", "--min-workers", "2")

@@ -39,9 +39,9 @@ type Push struct {
 // lastPush bounds the last push, with its repetitions.
 const lastPush = 3 * time.Second
 
-// Start begins to push what a source knows. last pushes once more and ends that: it takes at most three seconds. It
-// returns an error if any push has failed. trouble, if not nil, is called with each failure that follows a success, from
-// another goroutine. The methods of a nil Push do nothing.
+// Start begins to push what a source knows. last pushes once more and ends that: it takes at most some three seconds.
+// It returns an error if any push has failed. trouble, if not nil, is called with each failure that follows a success,
+// from another goroutine. The methods of a nil Push do nothing.
 func (p *Push) Start(source Source, trouble func(error)) (last func() error) {
 	if p == nil {
 		return func() error { return nil }
