@@ -21,6 +21,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/page"
@@ -34,8 +35,8 @@ const patience = time.Minute
 // A Browser is a process.
 type Browser struct{ ctx context.Context }
 
-// Start starts a browser, which ends with the test.
-func Start(t testing.TB) *Browser {
+// Start starts a browser, which ends with the test. engine are flags of its JavaScript engine, such as --jitless.
+func Start(t testing.TB, engine ...string) *Browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium-headless-shell")
 	if err != nil {
@@ -45,6 +46,9 @@ func Start(t testing.TB) *Browser {
 		chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND , EXCLUDE 127.0.0.1"),
 		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("force-device-scale-factor", "1"), chromedp.Flag("font-render-hinting", "none"))
+	if len(engine) > 0 {
+		options = append(options, chromedp.Flag("js-flags", strings.Join(engine, " ")))
+	}
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(allocator)
 	t.Cleanup(func() { end(); stop() })
@@ -191,6 +195,23 @@ func (tab *Tab) Until(expression string) {
 	tab.t.Helper()
 	script := fmt.Sprintf(`new Promise(done => { const look = () => { (%s) ? done(true) : setTimeout(look, 20) }; look() })`, expression)
 	Value[bool](tab, script)
+}
+
+// Memory returns how many bytes the data and the code of a page's scripts use after garbage collection, and how many
+// elements its document has.
+func (tab *Tab) Memory() (heap float64, elements int) {
+	tab.t.Helper()
+	tab.Do(chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		for range 3 { // what finalizers free, the next one collects
+			if _, err := cdp.Call(ctx, target, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+				return err
+			}
+		}
+		used, err := cdp.Call(ctx, target, runtime.GetHeapUsage, cdp.Empty{})
+		heap = used.UsedSize
+		return err
+	}))
+	return heap, Value[int](tab, `document.querySelectorAll("*").length`)
 }
 
 // Shot returns a PNG picture of a part of the page, as wide as the page, beginning this many pixels below its top.

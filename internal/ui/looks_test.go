@@ -151,9 +151,11 @@ func smaller(t *testing.T, picture []byte) []byte {
 
 // inkless counts the charts without coloured pixels. Grids and their labels are grey.
 const inkless = `[...document.querySelectorAll("figure:not([hidden]) canvas")].filter(canvas => {
-  const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", {willReadFrequently: true});
+  copy.drawImage(canvas, 0, 0);
+  const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
   let n = 0;
-  for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] > 100 && Math.max(...pixels.slice(i, i + 3)) - Math.min(...pixels.slice(i, i + 3)) > 40) n++;
+  for (let i = 0; i < pixels.length; i += 4) if (pixels[i + 3] > 100 && Math.max(pixels[i], pixels[i + 1], pixels[i + 2]) - Math.min(pixels[i], pixels[i + 1], pixels[i + 2]) > 40) n++;
   return n < 150;
 }).length`
 

@@ -60,7 +60,7 @@ export function chart(figure, o) {
       } else {
         c.u.setData(data(next));
       }
-      move.hold(held);
+      queueMicrotask(() => move.hold(held)); // uPlot takes up new data in a microtask
       table();
     },
     end: () => {
