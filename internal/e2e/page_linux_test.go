@@ -285,3 +285,23 @@ func TestPageMemoryOfARun(t *testing.T) {
 	}
 	still(t, tab)
 }
+
+// TestPageRemovesAWorker: the page says what it means to remove a worker. One that was heard of just now is refused, and
+// then it can be removed anyway.
+func TestPageRemovesAWorker(t *testing.T) {
+	b := newBed(t)
+	b.fleet(2, "x", append(patient(), "--qps", "100")...)
+	b.started(10)
+	tab := b.ui("--control").pages(t)("#/run/x/fleet", browsertest.Look{})
+	tab.Until(`document.querySelectorAll(".fleet tr.active button:enabled").length === 2`)
+	tab.Do(chromedp.Focus(chromedp.CSS(".fleet tr.active button")), chromedp.KeyEvent(kb.Enter))
+	tab.Until(`document.querySelector("dialog[open]")?.textContent.includes("slots are sent twice")`)
+	to(t, tab, "Remove the worker")
+	tab.Do(chromedp.KeyEvent(kb.Enter))
+	tab.Until(`document.querySelector("dialog .refused").textContent !== "" && document.activeElement.textContent === "Remove it anyway"`)
+	tab.Do(chromedp.KeyEvent(kb.Enter))
+	tab.Until(`!document.querySelector("dialog") && document.querySelector(".said").textContent.includes("is removed")`)
+	until(t, "the removal among the events", func() bool {
+		return strings.Contains(b.loadctl("events", "x"), "workers rm") || strings.Contains(b.loadctl("events", "x"), "removed")
+	})
+}

@@ -197,3 +197,15 @@ func (s *stage) compared(t *testing.T) {
 	}
 	s.others["/api/v1/compare?base=run%3Amonday&other=run%3Acheckout"] = text
 }
+
+// TestPageComparesAnyway: a refusal says why, and the page offers to compare anyway.
+func TestPageComparesAnyway(t *testing.T) {
+	s := newStage(t, func() Frame { return Frame{} })
+	s.runs = listed()
+	s.compared(t)
+	s.others["/api/v1/compare?base=run%3Acheckout&other=run%3Amonday&force=1"] = s.others["/api/v1/compare?base=run%3Amonday&other=run%3Acheckout"]
+	tab := browsertest.Start(t).Visit(t, s.URL+"/#/compare?base=run%3Acheckout&other=run%3Amonday", browsertest.Look{Width: 400, Height: 800})
+	tab.Until(`document.querySelector(".refused")?.textContent === "the runs had different rates."`)
+	browsertest.Value[bool](tab, `(document.querySelector(".refusal button").click(), true)`)
+	tab.Until(`location.hash.endsWith("force=1") && ` + fmt.Sprintf(shown, 1, 5))
+}

@@ -15,7 +15,8 @@ export function controls(run, tell) {
   const said = element("p", "said");
   said.setAttribute("role", "status");
   const now = { frame: null, wanted: null };
-  const give = (name, body, done) => send(run, name, body, done, said, tell);
+  let line = Promise.resolve(); // commands go one after the other, in their order
+  const give = (name, body, done) => (line = line.then(() => send(run, name, body, done, said, tell)));
   const form = rateForm(now, give);
   const flow = flowButtons(run, give);
   set.append(element("legend", "unseen", "Commands"), form.box, form.steps, flow.box);
@@ -79,8 +80,9 @@ function rateForm(now, give) {
   go.type = "submit";
   box.append(to.box, over.box, go);
   const change = async (text, time) => {
+    now.wanted = { rate: Number(text), at: Date.parse(now.frame.at) }; // at once: the next press may come before the answer
     const why = await give("rate", time ? { rate: text, over: time } : { rate: text }, `The rate becomes ${text}/s${time ? ` over ${time}` : ""}.`);
-    if (!why) now.wanted = { rate: Number(text), at: Date.parse(now.frame.at) };
+    if (why) now.wanted = null;
     return why;
   };
   box.addEventListener("submit", async (e) => {
