@@ -39,7 +39,7 @@ const input = "workload.schema.json"
 
 func loadSchemas(t *testing.T) *schemas {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, "docs/schema/*.json"))
+	files, err := filepath.Glob(filepath.Join(root, "docs/schema/*.schema.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("docs/schema: %v", err)
 	}
