@@ -69,7 +69,7 @@ func TestUIRefusesOtherHosts(t *testing.T) {
 		"attacker.example": 403, "attacker.example:" + port: 403, "127.0.0.1.attacker.example:" + port: 403, "10.0.0.1:" + port: 403, "localhost.attacker.example": 403,
 		"": 403, "[::2]:" + port: 403, "127.0.0.1:" + port: 200, "localhost:" + port: 200, "LOCALHOST:1": 200, "load.example": 200, "load.example:" + port: 200, "[::1]:" + port: 200,
 	} {
-		for _, path := range []string{"/", "/api/v1/runs", "/web/app.js"} {
+		for _, path := range []string{"/", "/api/v1/runs", "/web/uPlot.iife.min.js"} {
 			got := raw(t, v.ui.address(), "GET "+path+" HTTP/1.1\r\nHost: "+host+"\r\nCookie: "+v.cookie.Name+"="+v.cookie.Value+"\r\nConnection: close\r\n\r\n")
 			if got != want {
 				t.Errorf("Host %q, %s: %d, want %d", host, path, got, want)
@@ -122,7 +122,7 @@ func TestUINeedsALogin(t *testing.T) {
 		"changed": {Name: good.Name, Value: good.Value[:end-1] + "~" + good.Value[end:]},
 	} {
 		v := &viewer{t: t, ui: u, cookie: c}
-		for _, path := range []string{"/", "/web/app.js", "/api/v1/runs", "/api/v1/runs/hidden-run", "/api/v1/runs/hidden-run/live", "/api/v1/runs/hidden-run/report", "/api/v1/runs/hidden-run/workers", "/api/v1/archives/x", "/api/v1/compare?base=run:hidden-run&other=run:hidden-run"} {
+		for _, path := range []string{"/", "/web/uPlot.iife.min.js", "/api/v1/runs", "/api/v1/runs/hidden-run", "/api/v1/runs/hidden-run/live", "/api/v1/runs/hidden-run/report", "/api/v1/runs/hidden-run/workers", "/api/v1/archives/x", "/api/v1/compare?base=run:hidden-run&other=run:hidden-run"} {
 			if a := v.get(path); a.status != http.StatusUnauthorized || strings.Contains(a.text, "hidden-run") || !strings.Contains(a.text, "loadctl ui prints") {
 				t.Errorf("cookie %s, %s: %d %s", name, path, a.status, a.text)
 			}
@@ -195,7 +195,7 @@ func TestUIPathsGoDown(t *testing.T) {
 	v := newBed(t).ui().viewer()
 	for _, path := range []string{
 		"/web/../server.go", "/web/%2e%2e/server.go", "/web/..%2fserver.go", "/web/%2e%2e%2f%2e%2e%2fetc/passwd", "/../../etc/passwd", "/web//etc/passwd", "//etc/passwd",
-		`/web/..\..\etc\passwd`, "/web/%5c..%5cetc", "/web/.", "/web/", "/web", "/web/none.js", "/web/app.js%00.html", "/web/%00", "/web/app.js/", "/api/v1/../v1/runs",
+		`/web/..\..\etc\passwd`, "/web/%5c..%5cetc", "/web/.", "/web/", "/web", "/web/none.js", "/web/dom.js%00.html", "/web/%00", "/web/dom.js/", "/api/v1/../v1/runs",
 		"/api/v1/runs/%2e%2e", "/api/v1/runs/..%2f..", "/api/v1/archives/..%2f..%2fetc%2fpasswd", "/api/v1/archives/%2fetc%2fpasswd", "/api/v2/runs", "/debug/pprof/", "/index.html",
 		"/api/v1/runs/%7Bload:x%7D", "/api/v1/runs/" + strings.Repeat("a", 65), "/api/v1/runs/x%0d%0aSet-Cookie:%20a=b",
 	} {
