@@ -23,7 +23,7 @@ var errWaiting = errors.New("Redis does not answer; waiting for it") //nolint:st
 
 // live answers with a stream of the frames of a run: the first is whole, later ones have what is new.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) {
-	watcher, err := s.hub.watcher(r.Context(), r.PathValue("run"), afterPages)
+	watcher, err := s.hub.watcher(r.Context(), r.PathValue("run"), s.hub.linger)
 	if err != nil {
 		fail(w, err)
 		return

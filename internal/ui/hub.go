@@ -35,6 +35,7 @@ type Hub struct {
 	connect func(context.Context) (redis.UniversalClient, error)
 	program string // what its reports say made them
 	control bool
+	linger  time.Duration // how long a run is watched after the last page has left
 
 	mu       sync.Mutex
 	watchers map[string]*watcher
@@ -43,7 +44,7 @@ type Hub struct {
 
 // newHub returns a hub that watches until ctx ends.
 func newHub(ctx context.Context, connect func(context.Context) (redis.UniversalClient, error), program string, control bool) *Hub {
-	return &Hub{ctx: ctx, connect: connect, program: program, control: control, watchers: map[string]*watcher{}}
+	return &Hub{ctx: ctx, connect: connect, program: program, control: control, linger: afterPages, watchers: map[string]*watcher{}}
 }
 
 // watcher returns the watcher of a run, and starts it if there is none. It goes on for at least this long.

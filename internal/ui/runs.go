@@ -35,7 +35,7 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 
 // look returns what is seen of the run that a request names. When it returns false, the request is answered.
 func (s *Server) look(w http.ResponseWriter, r *http.Request) (sight, bool) {
-	watcher, err := s.hub.watcher(r.Context(), r.PathValue("run"), afterPages)
+	watcher, err := s.hub.watcher(r.Context(), r.PathValue("run"), s.hub.linger)
 	if err != nil {
 		fail(w, err)
 		return sight{}, false

@@ -127,7 +127,7 @@ func (w *watcher) join() (*reader, sight) {
 
 // leave removes a page.
 func (w *watcher) leave(p *reader) {
-	w.stay(afterPages)
+	w.stay(w.hub.linger)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.pages, p)
