@@ -421,7 +421,7 @@ func TestUIGone(t *testing.T) {
 func TestUIFramesAddUp(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.worker("x", "--url", b.web.URL(), "--qps", "200", "--duration", "8s", "--threshold", "errors:rate<0.01")
+	b.worker("x", "--url", b.web.URL(), "--qps", "200", "--duration", "8s")
 	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	v := b.ui("--control").viewer()
 	f := v.follow("x")
