@@ -12,12 +12,17 @@ import (
 	"github.com/loadctl/loadctl/internal/watch"
 )
 
-// progress is the flag --progress: how often to show the progress of a run.
-type progress struct{ every cli.Duration }
+// progress has the flags that say how the progress of a run is shown.
+type progress struct {
+	every  cli.Duration
+	screen cli.Screen
+	leaves bool // q on the screen ends the command
+}
 
 func (p *progress) AddFlags(c *cobra.Command) {
 	p.every = cli.Duration(time.Second)
-	c.Flags().Var(&p.every, "progress", "how often to show the progress, at least 1s; 0 = never")
+	c.Flags().Var(&p.every, "progress", "how often to show a line of progress, at least 1s; 0 = show nothing, and no screen")
+	p.screen.AddFlags(c)
 }
 
 func (p *progress) check() error {
@@ -27,7 +32,14 @@ func (p *progress) check() error {
 	return nil
 }
 
-// follow shows the run's progress on stderr until the run is over or ctx ends.
+// follow shows the run's progress until the run is over or ctx ends: on a whole terminal, or in lines on stderr. If the
+// person leaves the screen, the command goes on in lines, or ends as if the run were over.
 func (p *progress) follow(ctx context.Context, c *cobra.Command, r *run.Run) error {
-	return watch.Run(ctx, c.ErrOrStderr(), r, time.Duration(p.every))
+	o := p.screen.Options(c, time.Duration(p.every))
+	o.Leaves = p.leaves
+	err := watch.Run(ctx, o, r)
+	if errors.Is(err, watch.ErrLeft) {
+		return nil
+	}
+	return err
 }

@@ -34,6 +34,9 @@ func newRunCommand(redis *cli.Redis) *cobra.Command {
 		Long: `Create a run and stay with it. The run begins when --min-workers have joined. The command shows its
 progress, and prints the report of all workers at the end. --qps is the total of the WHOLE CLUSTER.
 
+On a terminal it shows a whole screen, as loadctl watch does, with keys that change the run; q goes
+on with a line of progress. With --plain there is only that line.
+
 The workers do not need this command: if it is killed, the run goes on, and loadctl watch shows it
 again. Ctrl-C stops the run and prints the report; a second Ctrl-C ends the command at once. With
 --deadman, the run stops if neither this command nor another loadctl was heard of for that long;

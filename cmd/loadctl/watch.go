@@ -9,13 +9,17 @@ import (
 )
 
 func newWatchCommand(redis *cli.Redis) *cobra.Command {
-	var show progress
+	show := progress{leaves: true}
 	var out cli.Report
 	c := &cobra.Command{
 		Use:   "watch RUN",
 		Short: "Show a run's progress, and its report at the end",
-		Long: `Show a run's progress until it is over, and then the report of all workers. Ctrl-C ends the watching
-and prints the report so far; the run goes on.`,
+		Long: `Show a run's progress until it is over, and then the report of all workers.
+
+On a terminal this is a whole screen. Its keys change the run: + and - by 10 % of the rate, r sets
+a rate, space pauses and resumes, s stops. With --read-only they do not. q and Ctrl-C end the
+watching and print the report so far; the run goes on. If a part of the output is not a terminal,
+or with --plain, there is one line of progress.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cmp.Or(out.Check(), show.check()); err != nil {

@@ -41,6 +41,7 @@ type runFlags struct {
 	start     cli.StartTimeout
 	wait      bool
 	neighbour bool // another worker of this machine hosts the run
+	show      cli.Screen
 	screen    *watch.Live
 }
 
@@ -53,7 +54,8 @@ func newRunCommand(redis *cli.Redis) *cobra.Command {
 and the others join it. Together they send the rate given by --qps, the total of the WHOLE CLUSTER.
 
 On one machine, --url, --qps and --duration are enough: no Redis and no name are needed. On a
-terminal, a line shows the progress of the run.
+terminal, a screen shows the run; its keys change the rate, pause and stop. q leaves one line of
+progress, as --plain does.
 
 With only --run, the worker joins a run that others described. It sends only to hosts named by
 --allow-hosts.
@@ -85,12 +87,13 @@ report. A second Ctrl-C ends it at once.`,
 	cli.Group(c.Flags(), "This worker")
 	f.out.AddFlags(c)
 	f.save.AddFlags(c)
+	f.show.AddFlags(c)
 	cli.Group(c.Flags(), "Output")
 	return cli.Patient(c)
 }
 
 func (f *runFlags) run(c *cobra.Command) error {
-	f.screen = watch.NewLive(c.ErrOrStderr())
+	f.screen = watch.NewLive(f.show.Options(c, time.Second))
 	log := slog.New(slog.NewTextHandler(f.screen, nil))
 	f.redis.Warn(func(why string) { log.Warn(why) })
 	if err := f.check(c); err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/loadctl/loadctl/internal/lastly"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -104,14 +105,15 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	}()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	ctx, end := lastly.With(ctx)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	ended := make(chan struct{})
 	defer close(ended)
-	go watch(ended, signals, cancel, func() {
+	go heed(ended, signals, cancel, func() {
 		fmt.Fprintf(stderr, "error: interrupted; %s cannot tell whether the command took effect\n", root.Name())
-	}, patience(root, args))
+	}, end, patience(root, args))
 	err := link.Advise(root.ExecuteContext(ctx))
 	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), ErrSignal) {
 		err = ErrSignal // whatever the signal interrupted
@@ -146,9 +148,9 @@ func patience(root *cobra.Command, args []string) time.Duration {
 	return hurry
 }
 
-// watch ends the context at the first signal and the process at the second. Once the command has ended it waits for
-// neither. A command that blocks because a server hangs is ended after patience.
-func watch(ended <-chan struct{}, signals <-chan os.Signal, cancel context.CancelCauseFunc, giveUp func(), patience time.Duration) {
+// heed ends the context at the first signal and the process at the second. Once the command has ended it waits for
+// neither. A command that blocks because a server hangs is ended after patience. end is called before the process ends.
+func heed(ended <-chan struct{}, signals <-chan os.Signal, cancel context.CancelCauseFunc, giveUp, end func(), patience time.Duration) {
 	select {
 	case <-signals:
 		cancel(ErrSignal)
@@ -166,6 +168,7 @@ func watch(ended <-chan struct{}, signals <-chan os.Signal, cancel context.Cance
 	case <-ended:
 		return
 	}
+	end()
 	os.Exit(CodeSignal)
 }
 

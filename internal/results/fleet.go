@@ -67,3 +67,19 @@ func (l Look) Fleet() []Member {
 
 // present tells whether a process in this state takes part in the run.
 func present(state string) bool { return state == "active" || state == "silent" }
+
+// Severity is the place of a process among the others: 0 = the first to look at.
+func (m Member) Severity() int {
+	switch {
+	case m.State == "silent":
+		return 0
+	case len(m.Verdicts) > 0:
+		return 1
+	case m.State == "lost":
+		return 2
+	case m.State == "active":
+		return 3
+	default:
+		return 4
+	}
+}

@@ -48,11 +48,11 @@ func TestFrameSize(t *testing.T) {
 	seed := maphash.MakeSeed()
 	for _, workers := range []int{50, 4000} {
 		before, now := NewFrame(long(899, workers), true), NewFrame(long(900, workers), true)
-		had, has := prints{}, prints{}
-		var err error
-		if had, err = fingerprint(seed, before); err == nil {
-			has, err = fingerprint(seed, now)
+		had, err := fingerprint(seed, before)
+		if err != nil {
+			t.Fatal(err)
 		}
+		has, err := fingerprint(seed, now)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -100,23 +100,7 @@ func foremost(fleet []results.Member) []results.Member {
 		return fleet
 	}
 	slices.SortStableFunc(fleet, func(a, b results.Member) int {
-		return cmp.Or(cmp.Compare(severity(a), severity(b)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.Severity(), b.Severity()), cmp.Compare(a.ID, b.ID))
 	})
 	return fleet[:MostMembers]
-}
-
-// severity returns the place of a process among the others: 0 = the first to look at.
-func severity(m results.Member) int {
-	switch {
-	case m.State == "silent":
-		return 0
-	case len(m.Verdicts) > 0:
-		return 1
-	case m.State == "lost":
-		return 2
-	case m.State == "active":
-		return 3
-	default:
-		return 4
-	}
 }

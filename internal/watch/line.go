@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -14,9 +15,58 @@ import (
 
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/results"
+	"github.com/loadctl/loadctl/internal/run"
 )
 
-// line shows the progress.
+// inLines shows a run in lines.
+func inLines(ctx context.Context, l *line, every time.Duration, r *run.Run) error {
+	defer l.end()
+	return follow(ctx, r.Name, brief(r), &lines{line: l, every: every, closed: r.Spec.Max})
+}
+
+// brief looks at what a line shows of a run, which is less than a report.
+func brief(r *run.Run) looker {
+	var f *results.Follower
+	return func(ctx context.Context) (now results.Look, err error) {
+		if f == nil {
+			f, err = results.Follow(ctx, r)
+		}
+		if err == nil {
+			now.Progress, err = f.Progress(ctx)
+		}
+		return now, err
+	}
+}
+
+// lines show progress when it is time to.
+type lines struct {
+	line     *line
+	every    time.Duration
+	closed   bool      // the run is a closed loop
+	shown    time.Time // when the last line was written
+	troubled bool      // the last line says that Redis cannot be reached
+}
+
+// Trouble shows why there is no progress, once until there is progress again.
+func (o *lines) Trouble(why string) {
+	if o.every > 0 && !o.troubled {
+		o.line.show(why)
+	}
+	o.troubled = true
+}
+
+// Show shows the progress if it is time to, or if the last line is no longer true.
+func (o *lines) Show(now results.Look) {
+	const early = 500 * time.Millisecond // the ticks are not exact
+	due := time.Since(o.shown) >= o.every-early
+	if o.every > 0 && (due || o.troubled || now.Settled) {
+		o.line.show(describe(now.Progress, o.closed))
+		o.shown = time.Now()
+	}
+	o.troubled = false
+}
+
+// line is a line of progress.
 type line struct {
 	w        io.Writer
 	terminal *os.File // nil = not a terminal

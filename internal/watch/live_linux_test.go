@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 )
@@ -10,7 +11,7 @@ import (
 // TestLinesAboveTheLine: messages of a worker appear above the progress line, which is gone at the end.
 func TestLinesAboveTheLine(t *testing.T) {
 	p := watchtest.NewTerminal(t, 10)
-	l := NewLive(p.Slave)
+	l := NewLive(Options{Out: p.Slave, Every: time.Second})
 	say := func(text string) {
 		if n, err := fmt.Fprintln(l, text); n != len(text)+1 || err != nil {
 			t.Errorf("%q: %d, %v", text, n, err)
@@ -30,7 +31,7 @@ func TestLinesAboveTheLine(t *testing.T) {
 // TestNoLiveLine: without a terminal there are only the messages. The run is not even opened.
 func TestNoLiveLine(t *testing.T) {
 	var out watchtest.Buffer
-	l := NewLive(&out)
+	l := NewLive(Options{Out: &out, Every: time.Second})
 	end := l.Follow(t.Context(), nil)
 	fmt.Fprintln(l, "said")
 	end()

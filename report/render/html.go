@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // Upper bounds of the page's tables. The JSON in the page is complete.
@@ -146,5 +147,5 @@ func plural(n int64, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}
-	return groups(fmt.Sprint(n)) + " " + many
+	return units.Groups(fmt.Sprint(n)) + " " + many
 }

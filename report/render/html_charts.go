@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // An htmlChart is a chart, or the sentence in its place.
@@ -127,7 +128,7 @@ func eventRows(r report.Report, marks []htmlMark) (rows []htmlEvent, hidden int)
 	hidden = max(0, len(all)-maxHTMLRows)
 	numbers := map[int]string{}
 	for _, m := range marks {
-		numbers[m.i] = groups(jsonNumber(float64(m.N)))
+		numbers[m.i] = units.Groups(jsonNumber(float64(m.N)))
 	}
 	for i, e := range all {
 		if i < hidden {

@@ -7,6 +7,7 @@ import (
 	"github.com/loadctl/loadctl/internal/page"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // markup writes the page of a report.
@@ -37,7 +38,7 @@ func (m *markup) share(b htmlBar) {
 // more says how many rows of a table are not shown.
 func (m *markup) more(hidden, columns int) {
 	if hidden > 0 {
-		fmt.Fprintf(m, `<tr><td colspan="%d">and %s more, in the JSON report</td></tr>`+"\n", columns, groups(fmt.Sprint(hidden)))
+		fmt.Fprintf(m, `<tr><td colspan="%d">and %s more, in the JSON report</td></tr>`+"\n", columns, units.Groups(fmt.Sprint(hidden)))
 	}
 }
 

@@ -15,7 +15,7 @@ type htmlNumber struct{ Path, Value, Text string }
 // htmlCount formats a number of requests.
 func htmlCount(path string, n int64) htmlNumber {
 	value := strconv.FormatInt(n, 10)
-	return htmlNumber{path, value, groups(value)}
+	return htmlNumber{path, value, units.Groups(value)}
 }
 
 // htmlTime formats a number of nanoseconds.
@@ -25,7 +25,7 @@ func htmlTime(path string, ns int64) htmlNumber {
 
 // htmlRate formats a number of requests per second.
 func htmlRate(path string, v float64) htmlNumber {
-	return htmlNumber{path, jsonNumber(v), groups(units.Rate(v)) + "/s"}
+	return htmlNumber{path, jsonNumber(v), units.Groups(units.Rate(v)) + "/s"}
 }
 
 // htmlShare formats a fraction of 1.
@@ -40,25 +40,6 @@ func jsonNumber(v float64) string {
 		return ""
 	}
 	return string(text)
-}
-
-// groups puts commas between groups of three digits of the integer part.
-func groups(number string) string {
-	whole, rest, has := strings.Cut(number, ".")
-	sign := ""
-	if strings.HasPrefix(whole, "-") {
-		sign, whole = "-", whole[1:]
-	}
-	if strings.Trim(whole, "0123456789") != "" {
-		return number
-	}
-	for i := len(whole) - 3; i > 0; i -= 3 {
-		whole = whole[:i] + "," + whole[i:]
-	}
-	if has {
-		rest = "." + rest
-	}
-	return sign + whole + rest
 }
 
 // spaced puts a no-break space between a number and its unit.

@@ -61,7 +61,7 @@ func byFrequency(r report.Report) func(x, y string) int {
 
 // oneIn explains a quantile.
 func oneIn(q float64) string {
-	return "1 in " + groups(fmt.Sprintf("%.0f", 1/(1-q))) + " is slower"
+	return "1 in " + units.Groups(fmt.Sprintf("%.0f", 1/(1-q))) + " is slower"
 }
 
 // An htmlAudit is the audit: a sentence about it, its equation, and each term.
@@ -254,7 +254,7 @@ func specOf(r report.Report) []htmlFact {
 		facts[4].Text = (time.Duration(r.WarmupS * float64(time.Second))).String()
 	}
 	if d.Hosts > 0 {
-		facts = append(facts, htmlFact{"hosts", groups(strconv.Itoa(d.Hosts)), false})
+		facts = append(facts, htmlFact{"hosts", units.Groups(strconv.Itoa(d.Hosts)), false})
 	}
 	if r.BytesIn+r.BytesOut > 0 {
 		facts = append(facts, htmlFact{"bytes", "in " + units.Bytes(r.BytesIn) + ", out " + units.Bytes(r.BytesOut), false})

@@ -78,3 +78,23 @@ func Ratio(a, b float64) float64 {
 	}
 	return a / b
 }
+
+// Groups puts commas between groups of three digits of a number's integer part: 1,234,567.5. Other texts stay as they
+// are.
+func Groups(number string) string {
+	whole, rest, has := strings.Cut(number, ".")
+	sign := ""
+	if strings.HasPrefix(whole, "-") {
+		sign, whole = "-", whole[1:]
+	}
+	if strings.Trim(whole, "0123456789") != "" {
+		return number
+	}
+	for i := len(whole) - 3; i > 0; i -= 3 {
+		whole = whole[:i] + "," + whole[i:]
+	}
+	if has {
+		rest = "." + rest
+	}
+	return sign + whole + rest
+}

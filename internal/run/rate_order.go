@@ -1,0 +1,46 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer"
+)
+
+// A RateOrder is a change of the rate as people give it: in requests per second of the whole cluster.
+type RateOrder struct {
+	Rate pacer.Rate
+	Over time.Duration // by a linear ramp; 0 = at once
+}
+
+// ParseRateOrder reads a rate, such as 2k, and a time, such as 30s or "".
+func ParseRateOrder(rate, over string) (o RateOrder, err error) {
+	if strings.EqualFold(rate, "max") {
+		return o, errors.New("a run with a rate cannot become a closed loop; stop it, and create one with --qps max")
+	}
+	if o.Rate, err = pacer.ParseRate(rate); err != nil {
+		return o, err
+	}
+	if over != "" {
+		if o.Over, err = pacer.ParseDuration(over); err != nil {
+			return o, fmt.Errorf("over: %w", err)
+		}
+	}
+	if o.Over != 0 && (o.Over < MinRamp || o.Over > MaxRamp) {
+		return o, fmt.Errorf("over: give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
+	}
+	return o, nil
+}
+
+// Give changes the rate of the run.
+func (o RateOrder) Give(ctx context.Context, r *Run) (Change, error) {
+	slots, err := spec.FlowRate(r.Spec.Target, o.Rate)
+	if err != nil {
+		return Change{}, err
+	}
+	return r.SetRate(ctx, slots, o.Over)
+}

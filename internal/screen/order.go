@@ -1,0 +1,54 @@
+package screen
+
+import (
+	"context"
+	"time"
+)
+
+// An Order is a command that a person gives to the run.
+type Order struct {
+	Command string // set-rate, pause, resume or stop
+	Rate    string // of set-rate: the rate of the whole cluster in requests per second, as it was typed
+	Over    string // of set-rate: a time, as it was typed; "" = at once
+}
+
+// mostOrders is how many commands may wait for the one before. More are refused.
+const mostOrders = 16
+
+// orderPatience is how long a command may take. A stop waits for workers, at most until their promises end.
+const orderPatience = time.Minute
+
+// order gives a command, after those that were given before.
+func (s *Screen) order(o Order) {
+	select {
+	case s.orders <- o:
+		s.tell(o.Command+" …", false)
+	default:
+		s.tell("Redis has not answered the commands before; this one was not given", true)
+	}
+}
+
+// obey gives the commands, one after the other, until ctx ends.
+func (s *Screen) obey(ctx context.Context) {
+	for {
+		select {
+		case o := <-s.orders:
+			limit, cancel := context.WithTimeout(ctx, orderPatience)
+			said, err := s.options.Give(limit, o)
+			cancel()
+			if err != nil {
+				said = err.Error()
+			}
+			s.tell(said, err != nil)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// tell shows the answer to a command.
+func (s *Screen) tell(what string, refused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said, s.refused = what, refused
+}
