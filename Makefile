@@ -116,6 +116,7 @@ missing:
 	@command -v java >/dev/null || echo default-jre-headless
 	@command -v systemd-analyze >/dev/null || echo systemd
 	@command -v chromium-headless-shell >/dev/null || echo chromium-headless-shell # it opens the HTML report
+	@command -v tmux >/dev/null || echo tmux # it runs the screen of the terminal, in tests
 	@command -v promtool >/dev/null || echo prometheus # it scrapes /metrics, in tests
 	@test -n "$$(find /usr/share/fonts -name '*.[to]tf' -print -quit 2>/dev/null)" || echo fonts-dejavu-core
 	@command -v gcc >/dev/null || echo gcc libc6-dev # go test -race

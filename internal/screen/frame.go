@@ -68,13 +68,22 @@ func (v view) body(rows int) []string {
 	if v.look == nil {
 		return []string{v.inks.strong.Render(cell(v.run, v.width)), v.inks.doubt.Render(cell(cmp.Or(v.trouble, "asking Redis …"), v.width))}
 	}
-	lines := slices.Concat(v.head(), v.rates(rows), v.figures(), []string{""})
-	rows -= len(lines)
-	if v.width < twoColumns {
-		return append(lines, v.stack(rows, v.width, v.checks(), v.messages(), v.workers(), v.labels(), v.events())...)
+	head, figures := v.head(), append(v.figures(), "")
+	left, right := []section{v.checks(), v.messages(), v.workers(), v.labels(), v.events()}, []section{}
+	if v.width >= twoColumns {
+		left, right = []section{v.checks(), v.labels(), v.messages()}, []section{v.workers(), v.events()}
 	}
-	left := v.stack(rows, v.column(), v.checks(), v.labels(), v.messages())
-	right := v.stack(rows, v.column(), v.workers(), v.events())
+	rows -= len(head) + len(figures)
+	lines := slices.Concat(head, v.rates(rows-max(filling(left), filling(right))), figures)
+	rows -= len(lines) - len(head) - len(figures)
+	if len(right) == 0 {
+		return append(lines, v.stack(rows, v.width, left)...)
+	}
+	return append(lines, v.beside(v.stack(rows, v.column(), left), v.stack(rows, v.column(), right))...)
+}
+
+// beside returns two columns of lines.
+func (v view) beside(left, right []string) (lines []string) {
 	for i := range max(len(left), len(right)) {
 		lines = append(lines, cellOf(left, i, v.column())+"  "+cellOf(right, i, v.column()))
 	}
@@ -98,8 +107,18 @@ func cellOf(lines []string, i, width int) string {
 	return padded(line, width)
 }
 
+// filling returns how many rows sections would fill.
+func filling(all []section) (n int) {
+	for _, s := range all {
+		if s.items > 0 {
+			n += 1 + s.items
+		}
+	}
+	return n
+}
+
 // stack returns sections below each other, in at most so many rows.
-func (v view) stack(rows, width int, all ...section) []string {
+func (v view) stack(rows, width int, all []section) []string {
 	wants := make([]int, len(all))
 	for i, s := range all {
 		wants[i] = s.items
@@ -178,15 +197,15 @@ func (v view) workersText() string {
 	return count(v.look.Members) + " workers"
 }
 
-// rates are what was asked for, sent and answered well: in all, in the newest second, and over time.
+// tallest is the most rows of a plot.
+const tallest = 5
+
+// rates are what was asked for, sent and answered well: in all, in the newest second, and over time. The plots share rows,
+// but each has at least one.
 func (v view) rates(rows int) []string {
 	l := v.look
 	c := l.Counts
 	points := v.points()
-	high := 1
-	if rows >= 34 {
-		high = 3
-	}
 	kinds := []struct {
 		name  string
 		total int64
@@ -199,6 +218,7 @@ func (v view) rates(rows int) []string {
 	if l.Report.ClosedLoop {
 		kinds = kinds[1:]
 	}
+	high := max(1, min(rows/len(kinds), tallest))
 	var top int64
 	for _, p := range points {
 		top = max(top, p.Asked, p.Sent, p.OK)

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -33,9 +34,7 @@ func (s *Screen) obey(ctx context.Context) {
 	for {
 		select {
 		case o := <-s.orders:
-			limit, cancel := context.WithTimeout(ctx, orderPatience)
-			said, err := s.options.Give(limit, o)
-			cancel()
+			said, err := s.give(ctx, o)
 			if err != nil {
 				said = err.Error()
 			}
@@ -44,6 +43,18 @@ func (s *Screen) obey(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// give gives a command. A bug of it ends the screen, so that the terminal is given back before the process ends.
+func (s *Screen) give(ctx context.Context, o Order) (string, error) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			s.fail(fmt.Errorf("%s: %v", o.Command, bug))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, orderPatience)
+	defer cancel()
+	return s.options.Give(ctx, o)
 }
 
 // tell shows the answer to a command.

@@ -48,7 +48,6 @@ type Screen struct {
 	orders  chan Order
 	left    chan struct{} // closed when the person has left
 	ended   chan struct{} // closed when the program has ended
-	bug     error         // of the program, after ended
 
 	leaving sync.Once
 	closing sync.Once
@@ -60,6 +59,7 @@ type Screen struct {
 	said    string   // the answer to the newest command
 	refused bool     // said is an error
 	log     []string // messages of this process
+	bug     error    // why the screen ended; nil = no bug
 	closed  bool     // the terminal is given back
 	lost    int      // older messages that were thrown away
 	width   int      // of the terminal, columns
@@ -81,7 +81,7 @@ func Open(o Options) *Screen {
 		defer close(s.ended)
 		_, err := s.program.Run()
 		if errors.Is(err, tea.ErrProgramPanic) {
-			s.bug = fmt.Errorf("show the run: %w", err)
+			s.fail(fmt.Errorf("show the run: %w", err))
 		}
 		s.leave()
 	}()
@@ -140,15 +140,25 @@ func (s *Screen) Close() (bug error) {
 		go s.program.Quit() // waits for a program that hangs
 		select {
 		case <-s.ended:
-			bug = s.bug
 			s.leaveBehind(s.options.Out)
 		case <-time.After(closePatience):
 			if s.before != nil {
 				_ = term.Restore(int(s.options.In.Fd()), s.before)
 			}
 		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		bug = s.bug
 	})
 	return bug
+}
+
+// fail ends the screen because of a bug.
+func (s *Screen) fail(bug error) {
+	s.mu.Lock()
+	s.bug = bug
+	s.mu.Unlock()
+	s.leave()
 }
 
 // leaveBehind writes the last frame and the messages. A terminal that is gone does not take them.

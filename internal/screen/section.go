@@ -7,6 +7,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"
 )
 
@@ -40,7 +41,12 @@ func (s section) lines(k inks, width, rows int) []string {
 // checks are the thresholds, the audit and the generator.
 func (v view) checks() section {
 	r := v.look.Report
-	all := append(r.ThresholdChecks(), r.AuditCheck(), r.GeneratorCheck())
+	all := r.ThresholdChecks()
+	for _, c := range []report.Check{r.AuditCheck(), r.GeneratorCheck()} {
+		if !r.Running || c.Result == threshold.Failed { // until the end, nothing else can be said of them
+			all = append(all, c)
+		}
+	}
 	title := "CHECKS"
 	if r.Running {
 		title += " so far"
