@@ -28,7 +28,9 @@ func (wouldBlock) Timeout() bool   { return true }
 func (wouldBlock) Temporary() bool { return true }
 
 // blocked tells whether a read of TLS found nothing.
-func blocked(err error) bool { return err == error(wouldBlock{}) }
+func blocked(err error) bool {
+	return err == error(wouldBlock{}) //nolint:errorlint // package tls wraps an error that it keeps
+}
 
 var errReplies = errors.New("the peer does not read the replies that it asks for")
 
