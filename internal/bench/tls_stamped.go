@@ -35,7 +35,7 @@ func serveStampedTLS(stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer listener.Close() //nolint:errcheck // the process ends
+	defer listener.Close()
 	fmt.Fprintln(stdout, "listening", listener.Addr())
 	s := &stampedServer{config: &tls.Config{Certificates: []tls.Certificate{certificate}}, offset: stampOffset(), say: stdout, times: make([]int64, 0, room)}
 	go s.accept(listener)
@@ -68,7 +68,7 @@ func (s *stampedServer) accept(l net.Listener) {
 
 // serve answers the requests of a connection.
 func (s *stampedServer) serve(c net.Conn) {
-	defer c.Close() //nolint:errcheck // the peer has gone
+	defer c.Close()
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err != nil {
 		return
