@@ -242,7 +242,9 @@ func TestKeyUpdateFlood(t *testing.T) {
 			most = max(most, cap(p.stream.out))
 		}
 	}
-	if got := r.got[0].Outcome; got.Class != targets.ClassTimeout && got.Class != targets.ClassReset {
+	// When a reply finds no room, package tls does not take up the new keys, and the next record is wrong. On a slow
+	// machine the request times out before that.
+	if got := r.got[0].Outcome; got.Class != targets.ClassTLS && got.Class != targets.ClassTimeout {
 		t.Errorf("%+v", got)
 	}
 	if most > 2*mostUnsent { // the slice grows in steps

@@ -157,9 +157,8 @@ func (c *Client) secured() {
 		p.shake = nil
 		c.opening--
 		switch {
-		case s.err == nil:
+		case s.err == nil: // what came with the handshake was an event of the place too: readable is right
 			p.secure, p.stream = s.secure, s.stream
-			p.readable = true // the handshake has used up the events
 			c.opened(p)
 		case p.ahead:
 			p.ahead = false
