@@ -519,3 +519,49 @@ func TestSecureAllocations(t *testing.T) {
 		}
 	})
 }
+
+// Steps with TLS and without may have the same address: they share places, and no connections.
+func TestSecureMix(t *testing.T) {
+	s := certify(t, time.Hour)
+	var plain, secure, handshakes atomic.Int32
+	url := serve(t, func(c *net.TCPConn) {
+		br := bufio.NewReader(c)
+		if first, err := br.Peek(1); err != nil || first[0] != handshakeRecord {
+			for request(br) {
+				plain.Add(1)
+				io.WriteString(c, ok)
+			}
+			return
+		}
+		handshakes.Add(1)
+		if c := tls.Server(peeked{c, br}, s.config); c.Handshake() == nil {
+			answers(ok, &secure)(c)
+		}
+	})
+	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/")
+	spec := targets.Spec{CA: s.pem, ConnectTo: []string{"good.example::" + address}, Flows: []targets.Flow{
+		{Name: "a", Steps: []targets.Step{{Name: "a", URL: "http://good.example/"}}},
+		{Name: "b", Steps: []targets.Step{{Name: "b", URL: "https://good.example/"}}},
+	}}
+	for _, x := range []struct{ connections, handshakes int32 }{{2, 1}, {1, 5}} {
+		plain.Store(0)
+		secure.Store(0)
+		handshakes.Store(0)
+		r := newRig(t, spec, targets.Local{}, int(x.connections))
+		r.mix = spec.Mix()
+		for range 10 {
+			expect(t, r.do(), 200, "")
+		}
+		if plain.Load() != 5 || secure.Load() != 5 || handshakes.Load() != x.handshakes {
+			t.Errorf("%d places: %d plain, %d secure, %d handshakes", x.connections, plain.Load(), secure.Load(), handshakes.Load())
+		}
+	}
+}
+
+// peeked is a connection of which a part was read already.
+type peeked struct {
+	net.Conn
+	br *bufio.Reader
+}
+
+func (p peeked) Read(b []byte) (int, error) { return p.br.Read(b) }
