@@ -9,7 +9,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// unsent returns what has to be written next; nothing if the request is written.
+// unsent returns what has to be written next; nothing if the request is written. With TLS, out counts the parts of the
+// request that the peer has taken whole.
 func (p *place) unsent() ([]byte, error) {
 	if p.secure == nil {
 		return p.request[p.out:], nil
