@@ -25,7 +25,7 @@ import (
 //
 // A request is tried again on another connection in one case only: a reused connection took none of its bytes.
 //
-// HTTP/2, compression and proxies from the environment are not used. TLS sessions are not resumed. Bytes are
+// HTTP/2, compression and proxies from the environment are not used. TLS sessions are resumed. Bytes are
 // those of the HTTP messages: heads, bodies and chunk sizes, without the overhead of TLS and TCP. They add up over
 // redirects.
 type httpTarget struct {

@@ -19,25 +19,35 @@ type dialer struct {
 
 // newDialer reads the certificates. Both arguments must be valid.
 func newDialer(s Spec, local Local) (*dialer, error) {
-	d := &dialer{secure: &tls.Config{
-		// Only HTTP/1.1: connections and their limit are meaningful only with one request at a time on each.
-		NextProtos:         []string{"http/1.1"},
-		InsecureSkipVerify: s.Insecure,
-	}}
-	// Probes of idle connections would be unrequested traffic, and cost four system calls for each connection.
-	d.template.KeepAlive = -1
-	if s.CA != "" {
-		d.secure.RootCAs = x509.NewCertPool()
-		d.secure.RootCAs.AppendCertsFromPEM([]byte(s.CA))
-	}
-	var err error
-	if d.secure.Certificates, err = local.certificates(); err != nil {
+	secure, err := newSecure(s, local)
+	if err != nil {
 		return nil, err
 	}
+	d := &dialer{secure: secure}
+	// Probes of idle connections would be unrequested traffic, and cost four system calls for each connection.
+	d.template.KeepAlive = -1
 	if d.families = newFamilies(local.Addresses); len(d.families) > 0 {
 		d.template.Control = bindLate
 	}
 	return d, nil
+}
+
+// newSecure returns the settings of TLS for all connections; a copy of them needs the name of the server.
+func newSecure(s Spec, local Local) (*tls.Config, error) {
+	config := &tls.Config{
+		// Only HTTP/1.1: connections and their limit are meaningful only with one request at a time on each.
+		NextProtos:         []string{"http/1.1"},
+		InsecureSkipVerify: s.Insecure,
+		// As browsers do, a connection resumes the session of an earlier one.
+		ClientSessionCache: tls.NewLRUClientSessionCache(0),
+	}
+	if s.CA != "" {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AppendCertsFromPEM([]byte(s.CA))
+	}
+	var err error
+	config.Certificates, err = local.certificates()
+	return config, err
 }
 
 // certificates reads the client certificate, if there is one.
@@ -53,7 +63,6 @@ func (l Local) certificates() ([]tls.Certificate, error) {
 }
 
 // dial opens a connection and, if the endpoint needs it, TLS on it. Both must be done by deadline, which stays set.
-// Handshakes are full: with resumption the load on a server would depend on how often we connected before.
 func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
 	// A deadline in the dialer saves a context and its timer.
 	nd := d.template

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,4 +128,28 @@ func TestTLSToAPlainServer(t *testing.T) {
 		c.Read(make([]byte, 4096))
 	})
 	do(t, open(t, Spec{URL: "https://" + addr.String()}, Local{}), 0, ClassTLS)
+}
+
+// All connections but the first resume a session, with both versions of TLS.
+func TestTLSResumes(t *testing.T) {
+	a := newAuthority(t)
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
+		config := serverTLS(t, a, "good.example")
+		config.MinVersion, config.MaxVersion = version, version
+		var resumed atomic.Int32
+		config.VerifyConnection = func(s tls.ConnectionState) error {
+			if s.DidResume {
+				resumed.Add(1)
+			}
+			return nil
+		}
+		s := arrive(t, arrivals.Options{TLS: config})
+		target := open(t, Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}, NoKeepAlive: true}, Local{})
+		for range 5 {
+			do(t, target, 200, "")
+		}
+		if n := resumed.Load(); n != 4 {
+			t.Errorf("version %x: %d of 5 connections resumed a session", version, n)
+		}
+	}
 }

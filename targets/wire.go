@@ -2,6 +2,7 @@ package targets
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -11,11 +12,13 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
-// A Wire is a plain HTTP target as bytes, for an engine that owns its sockets: where to connect, what to write, and how
-// to classify the answer. It follows the same rules as the Target that New returns for the same Spec, with the same
+// A Wire is an HTTP target as bytes, for an engine that owns its sockets: where to connect, what to write, and how to
+// classify the answer. It follows the same rules as the Target that New returns for the same Spec, with the same
 // outcomes. It never changes, so any number of connections can share it.
 type Wire struct {
-	Address   string        // host:port to connect to, after ConnectTo; the port is a number
+	Network   string        // "tcp" or "unix"
+	Address   string        // host:port to connect to, after ConnectTo; the port is a number. Or the path of a unix socket
+	Name      string        // of the server in TLS: see Secure; "" without TLS
 	Request   []byte        // head and body, to be written unchanged; nil if each request has another: see Fill
 	Head      bool          // the method is HEAD: no answer has a body
 	Close     bool          // a connection carries one request only
@@ -28,6 +31,7 @@ type Wire struct {
 
 	Limits http1.Limits // of an answer; it must be read with these, for Outcome to look at it
 
+	secure  *tls.Config // nil without TLS
 	expect  expectation
 	message *message
 	filler  filler
@@ -59,8 +63,8 @@ func (w *Wire) Ahead(n int) []int {
 	return w.mix.Ahead(n)
 }
 
-// NewWire returns the Wire of spec. ok is false if the target needs more than bytes over TCP (TLS, a unix socket,
-// redirects to follow, another scheme); then use New. It fails where New would, and opens no connection.
+// NewWire returns the Wire of spec. ok is false if the target needs more than one exchange of bytes (redirects to
+// follow, another scheme); then use New. It fails where New would, and opens no connection.
 //
 // If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
@@ -71,9 +75,14 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
+	// Reads the client certificate also if there is no TLS: a user who gave an unreadable one must be told.
+	secure, err := newSecure(spec, local)
+	if err != nil {
+		return nil, false, fmt.Errorf("new wire: %w", err)
+	}
 	var first *Wire
 	for i, one := range spec.steps() {
-		w, ok, err := newWire(one, local)
+		w, ok, err := newWire(one, local, secure)
 		if err != nil {
 			return nil, false, fmt.Errorf("new wire: %w", spec.blame(i, err))
 		}
@@ -91,13 +100,13 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	return first, true, nil
 }
 
-// newWire returns the Wire of one step.
-func newWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
+// newWire returns the Wire of one step. All steps share the sessions of TLS.
+func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err error) {
 	_, u, err := spec.kind()
 	if err != nil {
 		return nil, false, err
 	}
-	if u.Scheme != "http" || spec.UnixSocket != "" || spec.Redirects > 0 {
+	if u.Scheme != "http" && u.Scheme != "https" || spec.Redirects > 0 {
 		return nil, false, nil
 	}
 	routes, err := parseRoutes(spec.ConnectTo)
@@ -108,18 +117,21 @@ func newWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	// The client certificate is not used here. But a user who gave an unreadable one must be told.
-	if _, err := local.certificates(); err != nil {
-		return nil, false, err
-	}
 	m, err := newMessage(spec, u, endpoint{}, spec.parser(local.Tables), local.Credential)
 	if err != nil {
 		return nil, false, err
 	}
 	w = &Wire{
-		Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
+		Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
 		Halted: local.Halted, Limits: expect.limits, expect: expect, message: m, filler: newFiller(local),
+	}
+	if spec.UnixSocket != "" {
+		w.Network, w.Address = "unix", spec.UnixSocket
+	}
+	if u.Scheme == "https" {
+		w.Name, w.secure = u.Hostname(), secure.Clone()
+		w.secure.ServerName = w.Name
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -134,6 +146,16 @@ func newWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 // no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, c Call) []byte {
 	return w.message.fill(b, w.filler.request(c), c.Session)
+}
+
+// Secure makes TLS on a connection that was just opened, to the server Name. It takes as long as the connection does. Its
+// error is for Outcome. The sessions of earlier connections are resumed.
+func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
+	s := tls.Client(c, w.secure)
+	if err := s.Handshake(); err != nil {
+		return nil, handshakeError{err}
+	}
+	return s, nil
 }
 
 // Outcome returns the outcome of a request. a is its answer, with status 0 if there is none; err is the error that ended

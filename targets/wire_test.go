@@ -32,7 +32,15 @@ func TestWire(t *testing.T) {
 		t.Errorf("local %v, halted %v", w.Local, w.Halted())
 	}
 	w, ok, err = NewWire(Spec{URL: "http://[::1]", Method: "HEAD"}, Local{Halted: func() bool { return true }})
-	if err != nil || !ok || w.Address != "[::1]:80" || !w.Head || w.Close || w.Timeout != DefaultTimeout || w.Limits.Body != DefaultBodyLimit || !w.Halted() {
+	if err != nil || !ok || w.Network != "tcp" || w.Address != "[::1]:80" || w.Name != "" || !w.Head || w.Close || w.Timeout != DefaultTimeout || w.Limits.Body != DefaultBodyLimit || !w.Halted() {
+		t.Errorf("%+v, %v, %v", w, ok, err)
+	}
+	w, ok, err = NewWire(Spec{URL: "https://Example.com", UnixSocket: "/a b"}, Local{})
+	if err != nil || !ok || w.Network != "unix" || w.Address != "/a b" || w.Name != "Example.com" {
+		t.Errorf("%+v, %v, %v", w, ok, err)
+	}
+	w, ok, err = NewWire(Spec{URL: "https://a", ConnectTo: []string{"a::b:"}}, Local{})
+	if err != nil || !ok || w.Network != "tcp" || w.Address != "b:443" || w.Name != "a" {
 		t.Errorf("%+v, %v, %v", w, ok, err)
 	}
 }
@@ -40,7 +48,7 @@ func TestWire(t *testing.T) {
 // NewWire leaves to New what a Wire cannot do; both refuse the same specs.
 func TestWireIsNotForAll(t *testing.T) {
 	for _, s := range []Spec{
-		{URL: "https://127.0.0.1/"}, {URL: "http://a/", UnixSocket: "/a"}, {URL: "http://a/", Redirects: 1}, {URL: "noop://"},
+		{URL: "http://a/", Redirects: 1}, {URL: "https://a/", Redirects: 1}, {URL: "noop://"},
 	} {
 		if w, ok, err := NewWire(s, Local{}); w != nil || ok || err != nil {
 			t.Errorf("%+v: %+v, %v, %v", s, w, ok, err)

@@ -203,14 +203,14 @@ func (f *memberFlags) work(
 	return total, err
 }
 
-// client returns a client for the target with some connections. For plain HTTP, where the system supports it, that is
-// an event loop; else it has a goroutine for each connection.
+// client returns a client for the target with some connections. For HTTP, where the system supports it, that is an event
+// loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
-	wire, plain, err := targets.NewWire(spec, f.local())
+	wire, loops, err := targets.NewWire(spec, f.local())
 	if err != nil {
 		return nil, cli.Config(err)
 	}
-	if plain {
+	if loops {
 		loop, err := epoll.New(clock, wire, connections)
 		if !errors.Is(err, errors.ErrUnsupported) {
 			// An event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away

@@ -60,6 +60,9 @@ func endpointPart(args []string) error {
 	}
 	// Garbage collection is off: it would pause the endpoint, and there is next to no garbage.
 	debug.SetGCPercent(-1)
+	if o.tls && o.stamped {
+		return serveStampedTLS(os.Stdin, os.Stdout)
+	}
 	if o.tls {
 		return serveTLS(os.Stdin, os.Stdout)
 	}

@@ -58,17 +58,8 @@ func rates(ctx context.Context, b *bench, s *section) error {
 	} {
 		s.heading("%s requests a second, 64 connections", thousands(float64(at.rate)))
 		l := load{connections: 64, rate: at.rate, length: length}
-		var all []contender[paced]
-		for _, c := range b.shooters(s, slices.Concat(withFortio(b, "-uniform"), at.ours, []tool{floor}), l, endpointOptions{stamped: true}, warm) {
-			all = append(all, contender[paced]{c.name, func(ctx context.Context) (paced, error) {
-				got, err := c.turn(ctx)
-				if err != nil {
-					return paced{}, err
-				}
-				return paced{got, arrivals.Lateness(got.window, float64(at.rate))}, nil
-			}})
-		}
-		rounds, err := contend(ctx, b, s, b.rounds, all)
+		shooters := b.shooters(s, slices.Concat(withFortio(b, "-uniform"), at.ours, []tool{floor}), l, endpointOptions{stamped: true}, warm)
+		rounds, err := contend(ctx, b, s, b.rounds, pacing(shooters, at.rate))
 		if err != nil {
 			return err
 		}
@@ -79,6 +70,21 @@ func rates(ctx context.Context, b *bench, s *section) error {
 		}
 	}
 	return nil
+}
+
+// pacing adds to each shot how late its requests arrived.
+func pacing(shooters []contender[shot], rate int) []contender[paced] {
+	var all []contender[paced]
+	for _, c := range shooters {
+		all = append(all, contender[paced]{c.name, func(ctx context.Context) (paced, error) {
+			got, err := c.turn(ctx)
+			if err != nil {
+				return paced{}, err
+			}
+			return paced{got, arrivals.Lateness(got.window, float64(rate))}, nil
+		}})
+	}
+	return all
 }
 
 func rateTable(s *section, rounds contest[paced]) {

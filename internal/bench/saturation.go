@@ -87,6 +87,7 @@ func saturationTLS(ctx context.Context, b *bench, s *section) error {
 	}
 	saturationTable(s, rounds)
 	perCore := func(s shot) float64 { return 1e6 / s.micros() }
+	s.atLeast(ours.name+" with TLS, requests per second of its core to wrk's", ratio(rounds, perCore, ours.name, "wrk"), 1.15, "%.2f")
 	s.atLeast(ours.name+" with TLS, requests per second of its core to hey's", ratio(rounds, perCore, ours.name, "hey"), 2, "%.2f")
 	return nil
 }

@@ -38,6 +38,8 @@ func TestSmoke(t *testing.T) {
 		plots      []string
 	}{
 		{"saturation", 6, 7, []string{"saturation.svg"}},
+		{"tls", 1, 7, nil},
+		{"tls-rate", 2, 10, nil},
 		{"rate", 7, 10, []string{"lateness.svg", "gaps.svg"}},
 	} {
 		chosen, err := choose(c.experiment)

@@ -28,12 +28,20 @@ func stamp(socket int, buf []byte) (*stamps, error) {
 	if err := unix.SetsockoptInt(socket, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1); err != nil {
 		return nil, err
 	}
-	s := &stamps{offset: toMonotonic(func() int64 { return time.Now().UnixNano() })}
+	return newStamps(stampOffset(), buf), nil
+}
+
+// stampOffset returns the difference from the clock of the stamps to CLOCK_MONOTONIC, in ns.
+func stampOffset() int64 { return toMonotonic(func() int64 { return time.Now().UnixNano() }) }
+
+// newStamps reads into buf.
+func newStamps(offset int64, buf []byte) *stamps {
+	s := &stamps{offset: offset}
 	s.into.Base = &buf[0]
 	s.into.SetLen(len(buf))
 	s.message.Iov, s.message.Iovlen = &s.into, 1
 	s.message.Control = (*byte)(unsafe.Pointer(&s.control))
-	return s, nil
+	return s
 }
 
 // toMonotonic returns the difference from a clock to CLOCK_MONOTONIC, in ns. It reads the clock between two readings of

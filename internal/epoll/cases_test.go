@@ -4,6 +4,8 @@ package epoll
 
 import (
 	"bufio"
+	"crypto/tls"
+	"io"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -31,20 +33,40 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// TestSecureCases: with TLS the same answers have the same outcomes.
+func TestSecureCases(t *testing.T) {
+	s := certify(t, time.Hour)
+	for _, x := range http1test.Cases() {
+		t.Run(x.Name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int32
+			spec := s.serve(t, func(c *tls.Conn) { answerCase(&x, &requests, c, func() { c.Write(x.Bytes) }) })
+			checkOutcome(t, &x, spec, &requests)
+		})
+	}
+}
+
 func checkCase(t *testing.T, x *http1test.Case, write func(*net.TCPConn)) {
 	t.Helper()
 	var requests atomic.Int32
-	url := serve(t, func(c *net.TCPConn) {
-		br := bufio.NewReader(c)
-		for request(br) {
-			requests.Add(1)
-			write(c)
-			if x.Closes {
-				return
-			}
+	url := serve(t, func(c *net.TCPConn) { answerCase(x, &requests, c, func() { write(c) }) })
+	checkOutcome(t, x, targets.Spec{URL: url}, &requests)
+}
+
+// answerCase serves a connection.
+func answerCase(x *http1test.Case, requests *atomic.Int32, c io.Reader, write func()) {
+	for br := bufio.NewReader(c); request(br); {
+		requests.Add(1)
+		write()
+		if x.Closes {
+			return
 		}
-	})
-	spec := targets.Spec{URL: url, Expect: "100-999", BodyLimit: x.BodyLimit, Timeout: 10 * time.Second}
+	}
+}
+
+func checkOutcome(t *testing.T, x *http1test.Case, spec targets.Spec, requests *atomic.Int32) {
+	t.Helper()
+	spec.Expect, spec.BodyLimit, spec.Timeout = "100-999", x.BodyLimit, 10*time.Second
 	if x.Head {
 		spec.Method = "HEAD"
 	}

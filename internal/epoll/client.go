@@ -37,10 +37,11 @@ type Client struct {
 	unread       []*place // more data is there, but other connections get their turn
 	turn         []*place // the previous unread; the two alternate
 	latest       int64    // when the last request ended
-	opening      int      // places that are connecting
+	opening      int      // places that are connecting or securing
 	most         int      // the most that may connect at once, unless the server closes each connection: see mayOpen
 	closedInARow int64    // number of complete answers in a row after which the connection could not be kept
 	held         bool     // Send was refused because the maximum is connecting
+	shakes       shakes
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -147,6 +148,7 @@ func (c *Client) serve(wait int64) error {
 			c.handle(c.places[e.Fd], e.Events)
 		}
 	}
+	c.secured()
 	return nil
 }
 
@@ -189,6 +191,9 @@ func (c *Client) until(now, until int64) int64 {
 // expire ends the requests whose deadline has passed.
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
+		if p.state == securing {
+			c.opening--
+		}
 		if p.state == connecting {
 			c.opening--
 			p.host.peer = p.first + p.tried // the next connection tries another address
@@ -220,7 +225,11 @@ func (c *Client) Close() error {
 	c.closed = true
 	closeHosts(c.hosts)
 	for _, p := range c.places {
-		p.hangUp()
+		if p.state == idle {
+			p.leave()
+		} else {
+			p.hangUp()
+		}
 	}
 	c.bell.close()
 	c.poller.close()

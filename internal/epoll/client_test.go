@@ -28,14 +28,14 @@ func open(t testing.TB, spec targets.Spec, local targets.Local, connections int)
 
 func TestClient(t *testing.T) {
 	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
-		return open(t, targets.Spec{URL: o.URL, Timeout: o.Timeout}, targets.Local{}, o.Connections)
+		return open(t, targets.Spec{URL: o.URL, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{}, o.Connections)
 	})
 }
 
 // The same without the kernel's epoll_pwait2.
 func TestClientWithTimer(t *testing.T) {
 	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
-		c := open(t, targets.Spec{URL: o.URL, Timeout: o.Timeout}, targets.Local{}, o.Connections)
+		c := open(t, targets.Spec{URL: o.URL, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{}, o.Connections)
 		if err := c.poller.openTimer(); err != nil {
 			t.Fatal(err)
 		}

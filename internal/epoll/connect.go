@@ -25,7 +25,8 @@ func (c *Client) connect(p *place) {
 		p.tried++
 		switch err := c.open(p, to); {
 		case err == nil:
-			c.opened(p)
+			c.opening++
+			c.established(p)
 			return
 		case errors.Is(err, unix.EINPROGRESS):
 			p.state = connecting
@@ -45,33 +46,43 @@ func (c *Client) connect(p *place) {
 	if err == nil {
 		err = known.err
 	}
-	c.end(p, &net.OpError{Op: "dial", Net: "tcp", Err: err}, targets.ClassConnect, false)
+	c.end(p, &net.OpError{Op: "dial", Net: p.host.network, Err: err}, targets.ClassConnect, false)
 }
 
 // connected handles the result of an attempt to connect.
 func (c *Client) connected(p *place) {
-	c.opening--
 	code, err := unix.GetsockoptInt(p.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && code != 0 {
 		err = unix.Errno(code)
 	}
 	if err != nil {
+		c.opening--
 		p.refused(os.NewSyscallError("connect", err))
 		c.connect(p)
 		return
 	}
+	c.established(p)
+}
+
+// established goes on with a connection that a peer accepted. The next connections use the same address.
+func (c *Client) established(p *place) {
+	p.host.peer = p.first + p.tried - 1
+	if p.wire.Name != "" {
+		c.secure(p)
+		return
+	}
+	c.opening--
 	c.opened(p)
 }
 
-// opened writes the request, or keeps the connection for one. The next connections use the same address.
+// opened writes the request, or keeps the connection for one.
 func (c *Client) opened(p *place) {
-	p.host.peer = p.first + p.tried - 1
 	if !p.ahead {
 		c.write(p)
 		return
 	}
 	p.ahead = false
-	if p.readable { // the server has closed it, or speaks first
+	if !c.settled(p) { // the server has closed it, or speaks first
 		c.drop(p)
 		return
 	}
@@ -87,19 +98,21 @@ func (p *place) refused(err error) {
 	}
 }
 
-// open starts to connect; EINPROGRESS is the usual result. The socket is registered only afterwards, because an
+// open starts to connect; over TCP, EINPROGRESS is the usual result. The socket is registered only afterwards, because an
 // unconnected socket reports a hang-up.
 func (c *Client) open(p *place, to peer) error {
-	fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
 	p.fd = fd
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
-		return os.NewSyscallError("setsockopt", err)
-	}
-	if err := c.locals.bind(fd, to.family); err != nil {
-		return os.NewSyscallError("bind", err)
+	if to.family != unix.AF_UNIX {
+		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+			return os.NewSyscallError("setsockopt", err)
+		}
+		if err := c.locals.bind(fd, to.family); err != nil {
+			return os.NewSyscallError("bind", err)
+		}
 	}
 	pending := unix.Connect(fd, to.address)
 	if pending == unix.EINTR {

@@ -1,5 +1,5 @@
-// Package epoll is a worker.Client for plain HTTP/1.1 that owns its sockets and timers: one loop on one thread of
-// Linux. A request costs one write, one read and a share of one wait.
+// Package epoll is a worker.Client for HTTP/1.1 that owns its sockets and timers: one loop on one thread of Linux, with
+// TLS or without. A request costs one write, one read and a share of one wait. Only TLS handshakes have goroutines.
 //
 //	wire, ok, err := targets.NewWire(spec, local)
 //	if err != nil { … }
@@ -12,8 +12,8 @@
 // A request may find no room in the send buffer of a connection that the server then resets, while the maximum number
 // of connections is being opened. It ends with that reset, where the Target would wait for its turn.
 //
-// A request does not allocate; only a failing one may. If connections are kept, at most 128 are being opened at the
-// same time.
+// A request does not allocate; only a failing one may, and TLS a little. If connections are kept, at most 128 are being
+// opened at the same time. A TLS connection holds a record of what was read, and 32 KiB of what is to be written.
 //
 // On other systems New returns an error: use worker.Adapter there.
 package epoll

@@ -25,11 +25,16 @@ const readsInARow = 8
 func (c *Client) handle(p *place, events uint32) {
 	p.readable = p.readable || events&readEvents != 0
 	p.hungUp = p.hungUp || events&hangUpEvents != 0
+	if p.secure != nil && p.state != writing {
+		p.stream.flush() // there may be room again
+	}
 	switch p.state {
 	case connecting:
 		if events&(unix.EPOLLOUT|hangUpEvents) != 0 {
 			c.connected(p)
 		}
+	case securing:
+		p.shake.signal()
 	case writing:
 		if events&(unix.EPOLLOUT|hangUpEvents) != 0 && !c.write(p) {
 			c.reopen(p)
@@ -39,12 +44,12 @@ func (c *Client) handle(p *place, events uint32) {
 			c.read(p)
 		}
 	case ended:
-		if p.readable {
+		if p.readable && !c.settled(p) {
 			p.hangUp()
 		}
 	case idle:
 		// The peer closed it, or sent unexpected data.
-		if p.readable {
+		if p.readable && !c.settled(p) {
 			p.host.idle.remove(p)
 			c.drop(p)
 		}
@@ -54,30 +59,39 @@ func (c *Client) handle(p *place, events uint32) {
 // write writes the rest of the request. The answer is read only afterwards, as in the Target. If the server had closed
 // a reused connection before the first byte, write returns false and only notes the error: the request reached nobody.
 func (c *Client) write(p *place) bool {
-	if p.out == 0 && c.wire.Halted() {
-		c.end(p, context.Canceled, targets.ClassOther, !p.readable)
+	if !p.begun && c.wire.Halted() {
+		c.end(p, context.Canceled, targets.ClassOther, c.settled(p))
 		return true
 	}
 	p.state = writing
-	for p.out < len(p.request) {
-		n, errno := send(p.fd, p.request[p.out:])
+	for {
+		b, err := p.unsent()
+		if err == nil && len(b) == 0 {
+			break
+		}
+		if err == nil {
+			n, errno := send(p.fd, b)
+			switch errno {
+			case 0:
+				p.took(n)
+				continue
+			case unix.EINTR:
+				continue
+			case unix.EAGAIN:
+				return true // another event will say that there is room again
+			}
+			err = errno
+		}
 		switch {
-		case errno == 0:
-			p.out += n
-			continue
-		case errno == unix.EINTR:
-			continue
-		case errno == unix.EAGAIN:
-			return true // another event will say that there is room again
-		case p.out == 0 && p.reused:
-			p.writeErr = errno
+		case !p.begun && p.reused:
+			p.writeErr = err
 			return false
-		case p.out == 0:
-			c.end(p, errno, targets.ClassOther, false)
+		case !p.begun:
+			c.end(p, err, targets.ClassOther, false)
 			return true
 		}
 		// A server may answer and hang up before it has read the whole body. Its answer says more than our broken pipe.
-		p.writeErr, p.readable = errno, true
+		p.writeErr, p.readable = err, true
 		break
 	}
 	p.state = reading
@@ -102,6 +116,10 @@ func (c *Client) reopen(p *place) {
 // read reads the answer as far as it has arrived. A read that does not fill the buffer has emptied the socket, and
 // later data is another event; after a hang-up there is none.
 func (c *Client) read(p *place) {
+	if p.secure != nil {
+		c.readSecure(p)
+		return
+	}
 	for range readsInARow {
 		n, errno := receive(p.fd, c.buf)
 		switch {
@@ -138,6 +156,15 @@ func (c *Client) reusable(p *place) bool {
 	return !p.hungUp && p.writeErr == nil && !p.wire.Close && p.answer.KeepAlive()
 }
 
+// quiet looks whether there is nothing to read on a connection without a request, not even a hang-up.
+func (c *Client) quiet(p *place) bool {
+	if p.secure == nil {
+		return c.drained(p)
+	}
+	p.readable = true
+	return c.settled(p)
+}
+
 // drained tells whether there is nothing to read, not even a hang-up. A byte that it reads is lost, and so is the
 // connection.
 func (c *Client) drained(p *place) bool {
@@ -150,7 +177,7 @@ func (c *Client) resume() {
 	c.turn, c.unread = c.unread, c.turn[:0]
 	for _, p := range c.turn {
 		p.queued = false
-		if p.state == reading && p.readable {
+		if p.state == reading && (p.readable || p.secure != nil) {
 			c.read(p)
 		}
 	}

@@ -10,25 +10,29 @@ import (
 
 // A host is a server that requests go to. The steps of a workload may go to several.
 type host struct {
-	address string // host:port
+	network string // "tcp" or "unix"
 	names   *names
 	idle    list // its connections without a request; the last one became idle last, and is used first
 	peer    int  // index of the address that was connected to last
 }
 
-// newHosts returns the server of each step. Those with the same address are one.
+// An endpoint is what connections must have in common to be interchangeable: where they lead, and the name in TLS.
+type endpoint struct{ network, address, name string }
+
+// newHosts returns the server of each step. Those with the same endpoint are one.
 func newHosts(steps []*targets.Wire, fits func(family int) bool) (of map[*targets.Wire]*host, all []*host, err error) {
 	of = map[*targets.Wire]*host{}
-	known := map[string]*host{}
+	known := map[endpoint]*host{}
 	for _, w := range steps {
-		h := known[w.Address]
+		to := endpoint{w.Network, w.Address, w.Name}
+		h := known[to]
 		if h == nil {
-			h = &host{address: w.Address}
-			if h.names, err = newNames(w.Address, w.Timeout, fits); err != nil {
+			h = &host{network: w.Network}
+			if h.names, err = newNames(w, fits); err != nil {
 				closeHosts(all)
 				return nil, nil, fmt.Errorf("look up %s: %w", w.Address, err)
 			}
-			known[w.Address] = h
+			known[to] = h
 			all = append(all, h)
 		}
 		of[w] = h

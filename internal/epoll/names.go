@@ -46,10 +46,15 @@ type names struct {
 	fits   func(family int) bool
 }
 
-// newNames looks up the host of address, host:port with a number, within timeout. If the host is a name, it repeats the
-// lookup until closed. fits tells which families can be reached.
-func newNames(address string, timeout time.Duration, fits func(family int) bool) (*names, error) {
-	host, text, err := net.SplitHostPort(address)
+// newNames looks up the host of a wire's address within its timeout. If the host is a name, it repeats the lookup until
+// closed. fits tells which families can be reached.
+func newNames(wire *targets.Wire, fits func(family int) bool) (*names, error) {
+	if wire.Network == "unix" {
+		n := &names{cancel: func() {}, wrong: make(chan struct{}, 1)}
+		n.known.Store(&known{peers: []peer{{unix.AF_UNIX, &unix.SockaddrUnix{Name: wire.Address}}}})
+		return n, nil
+	}
+	host, text, err := net.SplitHostPort(wire.Address)
 	if err != nil {
 		return nil, fmt.Errorf("parse address: %w", err)
 	}
@@ -64,7 +69,7 @@ func newNames(address string, timeout time.Duration, fits func(family int) bool)
 		n.learn([]netip.Addr{ip}, nil)
 		return n, nil
 	}
-	n.lookUp(ctx, min(timeout, lookupTimeout))
+	n.lookUp(ctx, min(wire.Timeout, lookupTimeout))
 	go n.refresh(ctx)
 	return n, nil
 }

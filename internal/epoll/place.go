@@ -3,6 +3,8 @@
 package epoll
 
 import (
+	"crypto/tls"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/worker"
@@ -16,6 +18,7 @@ type state uint8
 const (
 	free       state = iota // has no connection
 	connecting              // the connection is being opened, for a request or ahead of one
+	securing                // its TLS handshake is under way
 	writing                 // the peer has to take the rest of the request
 	reading                 // the answer, or the rest of it
 	ended                   // Poll has to report the end of its request
@@ -33,6 +36,10 @@ type place struct {
 	queued           bool // resume will read on
 	ahead            bool // no request waits for the connection
 
+	shake  *shake    // while securing
+	secure *tls.Conn // nil without TLS, or before its handshake is over
+	stream *stream   // below it
+
 	host      *host // where the connection leads
 	wire      *targets.Wire
 	result    worker.Result
@@ -41,6 +48,7 @@ type place struct {
 	answer    http1.Response
 	deadline  int64
 	in, out   int   // bytes of the request and its answer so far
+	begun     bool  // the peer took something, even if out is still 0
 	writeErr  error // the peer did not take the whole request; its answer may be there anyway
 	reused    bool  // the connection carried a request before
 	idleSince int64
@@ -57,16 +65,21 @@ const mostKept = 64 << 10
 // begin begins a request to a host.
 func (p *place) begin(r worker.Result, deadline int64, h *host) {
 	p.result, p.deadline, p.host = r, deadline, h
-	p.in, p.out, p.writeErr = 0, 0, nil
+	p.in, p.out, p.begun, p.writeErr = 0, 0, false, nil
 	p.first, p.tried, p.connectErr = h.peer, 0, nil
 }
 
 // hangUp closes the connection, if there is one. The kernel then forgets its events.
 func (p *place) hangUp() {
-	if p.fd >= 0 {
+	switch {
+	case p.shake != nil:
+		p.shake.leave()
+		p.shake, p.fd = nil, -1
+	case p.fd >= 0:
 		_ = unix.Close(p.fd)
 		p.fd = -1
 	}
+	p.secure, p.stream = nil, nil
 	p.readable, p.hungUp = false, false
 }
 
@@ -98,7 +111,7 @@ func (c *Client) mayOpen() bool {
 // that was idle only briefly is not checked: the check costs a system call, and a hang-up is usually among the events
 // that the loop has not handled yet.
 func (c *Client) usable(p *place, idle int64) bool {
-	return idle <= int64(c.wire.IdleLimit) && (idle < int64(c.wire.LookAfter) || c.drained(p))
+	return idle <= int64(c.wire.IdleLimit) && (idle < int64(c.wire.LookAfter) || c.quiet(p))
 }
 
 // vacant takes a place without a connection; nil if there is none. A connection that is idle at another host has to
@@ -127,7 +140,7 @@ func (c *Client) evicted() *place {
 	}
 	if oldest != nil {
 		oldest.host.idle.remove(oldest)
-		oldest.hangUp()
+		oldest.leave()
 		oldest.state = free
 	}
 	return oldest
@@ -148,6 +161,7 @@ func (c *Client) park(p *place) {
 	// Each park removes one old connection, so no timer is needed for that.
 	if old := idle.first; c.latest-old.idleSince > int64(c.wire.IdleLimit) {
 		idle.remove(old)
+		old.leave()
 		c.drop(old)
 	}
 }

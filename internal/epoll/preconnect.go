@@ -40,7 +40,8 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 // openAhead starts to open a connection without a request, to the host of a step.
 func (c *Client) openAhead(step int) {
 	p := c.vacant()
-	_, h := c.step(step)
+	wire, h := c.step(step)
+	p.wire = wire
 	p.begin(worker.Result{}, 0, h)
 	p.ahead = true
 	c.connect(p)

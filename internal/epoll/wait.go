@@ -41,6 +41,9 @@ func (p *poller) add(fd int, id int32, events uint32) error {
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &e))
 }
 
+// remove ends the events of a descriptor that stays open. An error means that there are none.
+func (p *poller) remove(fd int) { _ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil) }
+
 // look returns how many events are pending.
 func (p *poller) look() (int, error) {
 	n, errno := epollNow(p.fd, p.events)

@@ -13,7 +13,7 @@ import (
 
 func TestAdapterIsAClient(t *testing.T) {
 	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
-		target, err := targets.New(targets.Spec{URL: o.URL, Timeout: o.Timeout}, targets.Local{MaxConnections: o.Connections})
+		target, err := targets.New(targets.Spec{URL: o.URL, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{MaxConnections: o.Connections})
 		if err != nil {
 			t.Fatal(err)
 		}

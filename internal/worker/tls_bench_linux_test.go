@@ -16,18 +16,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadctl/loadctl/internal/epoll"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the Adapter and by net/http's own client. The
-// server is another process, so the processor time is that of the client:
+// BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the event loop, the Adapter and net/http's own
+// client. The server is another process, so the processor time is that of the client:
 //
 //	go test ./internal/worker -run '^$' -bench TLS -benchtime 3s -cpu 1
 func BenchmarkTLS(b *testing.B) {
 	const connections = 64
 	url := startTLS(b)
+	b.Run("loop", func(b *testing.B) { benchmarkLoopTLS(b, url, connections) })
 	b.Run("adapter", func(b *testing.B) { benchmarkAdapterTLS(b, url, connections) })
 	b.Run("net-http", func(b *testing.B) { benchmarkTransportTLS(b, url, connections) })
 }
@@ -59,6 +61,19 @@ func startTLS(b *testing.B) string {
 	return strings.TrimSpace(url)
 }
 
+func benchmarkLoopTLS(b *testing.B, url string, connections int) {
+	wire, ok, err := targets.NewWire(targets.Spec{URL: url, Insecure: true}, targets.Local{})
+	if err != nil || !ok {
+		b.Fatal(ok, err)
+	}
+	c, err := epoll.New(pacer.NewClock(), wire, connections)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer c.Close()
+	benchmarkClientTLS(b, c, connections)
+}
+
 func benchmarkAdapterTLS(b *testing.B, url string, connections int) {
 	target, err := targets.New(targets.Spec{URL: url, Insecure: true}, targets.Local{MaxConnections: connections})
 	if err != nil {
@@ -67,6 +82,11 @@ func benchmarkAdapterTLS(b *testing.B, url string, connections int) {
 	defer target.Close()
 	a := worker.NewAdapter(pacer.NewClock(), target, connections)
 	defer a.Close()
+	benchmarkClientTLS(b, a, connections)
+}
+
+func benchmarkClientTLS(b *testing.B, a worker.Client, connections int) {
+	b.Helper()
 	done, sent := 0, 0
 	count := func(r worker.Result) {
 		if done++; r.Outcome.Class != "" {

@@ -8,7 +8,15 @@
 package clienttest
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
 	"net"
+	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,7 +29,8 @@ import (
 
 // Options say what a client must do.
 type Options struct {
-	URL         string        // what is requested, with GET; over HTTP/1.1, with keep-alive
+	URL         string        // what is requested, with GET; over HTTP/1.1, with keep-alive; any certificate is good
+	UnixSocket  string        // connect to this socket instead
 	Connections int           // at most so many
 	Timeout     time.Duration // of a request
 }
@@ -32,8 +41,34 @@ type Open func(t *testing.T, o Options) worker.Client
 // soon is how long something may take that should happen at once, on a busy machine.
 const soon = 5 * time.Second
 
-// TestClient runs all tests.
+// TestClient runs all tests over TCP, TLS and a Unix socket.
 func TestClient(t *testing.T, open Open) {
+	t.Run("TCP", func(t *testing.T) { testClient(t, open, arrivals.Options{}) })
+	t.Run("TLS", func(t *testing.T) {
+		testClient(t, open, arrivals.Options{TLS: &tls.Config{Certificates: []tls.Certificate{selfSigned(t)}}})
+	})
+	t.Run("unix", func(t *testing.T) {
+		testClient(t, open, arrivals.Options{Addr: "unix:" + filepath.Join(t.TempDir(), "s")})
+	})
+}
+
+// selfSigned returns a certificate that nobody trusts.
+func selfSigned(t *testing.T) tls.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+func testClient(t *testing.T, open Open, o arrivals.Options) {
+	t.Helper()
 	for _, c := range []struct {
 		name string
 		test func(*testing.T, *rig)
@@ -50,7 +85,7 @@ func TestClient(t *testing.T, open Open) {
 		{"close with requests on the wire", testClose},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			server, err := arrivals.Start(arrivals.Options{})
+			server, err := arrivals.Start(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,6 +115,9 @@ func (r *rig) connect(o Options) {
 	r.t.Helper()
 	if o.URL == "" {
 		o.URL = r.server.URL()
+	}
+	if path, ok := strings.CutPrefix(r.server.Addr(), "unix:"); ok && o.UnixSocket == "" {
+		o.UnixSocket = path
 	}
 	o.Connections = max(1, o.Connections)
 	if o.Timeout == 0 {
@@ -266,9 +304,13 @@ func testRefused(t *testing.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := listener.Addr().String()
+	scheme, _, _ := strings.Cut(r.server.URL(), ":")
+	nobody := Options{URL: scheme + "://" + listener.Addr().String() + "/"}
 	listener.Close()
-	r.connect(Options{URL: "http://" + nobody + "/"})
+	if strings.HasPrefix(r.server.Addr(), "unix:") {
+		nobody.UnixSocket = filepath.Join(t.TempDir(), "nobody")
+	}
+	r.connect(nobody)
 	defer r.close()
 	for i := range 3 {
 		r.mustSend()
