@@ -63,24 +63,6 @@ func (b *bed) rate(run string) float64 {
 	return v
 }
 
-// clean checks that the shell of a terminal is as it was: lines, echo, a cursor, no alternate screen.
-func clean(t *testing.T, m *watchtest.Tmux) {
-	t.Helper()
-	m.See("ready>")
-	if got := m.Ask("alternate_on") + m.Ask("cursor_flag") + m.Ask("mouse_any_flag") + m.Ask("bracket_paste_flag"); !strings.HasPrefix(got, "010") {
-		t.Errorf("alternate screen, cursor, mouse, paste: %s", got)
-	}
-	m.Run("clear; stty -a")
-	m.See("icanon")
-	for _, mode := range []string{"-icanon", "-isig", "-echo ", "-opost", "-icrnl"} {
-		if strings.Contains(m.Screen(), mode) {
-			t.Errorf("the terminal has %s:\n%s", mode, m.Screen())
-		}
-	}
-	m.Run("clear; echo it $((6*7)) works")
-	m.See("it 42 works")
-}
-
 // TestScreenKeys: each key does what the last line says, on small and large terminals; the run obeys.
 func TestScreenKeys(t *testing.T) {
 	t.Parallel()
@@ -132,7 +114,7 @@ func TestScreenKeys(t *testing.T) {
 			if last := m.History(); !strings.Contains(last, "keys  stopped") || strings.Contains(last, "10 % more") {
 				t.Errorf("the last frame is not left behind, or has its keys:\n%s", last)
 			}
-			clean(t, m)
+			m.Clean()
 		})
 	}
 }
@@ -175,7 +157,7 @@ func TestScreenResizes(t *testing.T) {
 	}
 	m.Press("q")
 	m.See("exit=0")
-	clean(t, m)
+	m.Clean()
 }
 
 // childOf returns the process that the shell of a terminal runs.
@@ -215,7 +197,7 @@ func TestScreenEnds(t *testing.T) {
 			m.See("ends  running")
 			c.end(m, childOf(t, m))
 			m.See(c.exit)
-			clean(t, m)
+			m.Clean()
 		})
 	}
 	t.Run("lost terminal", func(t *testing.T) {
@@ -232,12 +214,12 @@ func TestScreenEnds(t *testing.T) {
 		m.See("ends  running")
 		m.Press("C-z")
 		m.See("ready>", "exit=")
-		clean(t, m)
+		m.Clean()
 		m.Run("fg; echo exit=$?")
 		m.See("ends  running", "q leave")
 		m.Press("q")
 		m.See("exit=0")
-		clean(t, m)
+		m.Clean()
 	})
 	if rate := b.rate("ends"); rate != 50 {
 		t.Errorf("the run has %v/s", rate)
@@ -270,7 +252,7 @@ func TestScreenOfRun(t *testing.T) {
 				}
 				m.Press("C-c")
 				m.See("exit=105", "audit")
-				clean(t, m)
+				m.Clean()
 			})
 		}
 	}
@@ -330,7 +312,7 @@ func TestScreenHostile(t *testing.T) {
 	if got := m.Ask("pane_title"); got != title {
 		t.Errorf("the title is %q, was %q", got, title)
 	}
-	clean(t, m)
+	m.Clean()
 }
 
 // TestScreenStays: --plain, a pipe, a dumb terminal and a job in the background get no screen.

@@ -36,11 +36,14 @@ func ParseRateOrder(rate, over string) (o RateOrder, err error) {
 	return o, nil
 }
 
-// Give changes the rate of the run.
+// Give changes the rate of the run. ErrInexact says that the flows of the run cannot have exactly this rate.
 func (o RateOrder) Give(ctx context.Context, r *Run) (Change, error) {
 	slots, err := spec.FlowRate(r.Spec.Target, o.Rate)
 	if err != nil {
-		return Change{}, err
+		return Change{}, fmt.Errorf("%w: %w", ErrInexact, err)
 	}
 	return r.SetRate(ctx, slots, o.Over)
 }
+
+// ErrInexact says that a rate of requests is no exact rate of flows.
+var ErrInexact = errors.New("set the rate")

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
@@ -20,7 +21,6 @@ import (
 type view struct {
 	run, quit     string
 	look          *results.Look    // nil = nothing is known yet
-	steps         float64          // mean number of requests of a slot
 	fleet         []results.Member // those with problems first
 	trouble, said string
 	refused       bool
@@ -137,7 +137,7 @@ func (v view) head() []string {
 	if l.Phase != "running" {
 		phase = v.inks.doubt
 	}
-	first := v.inks.strong.Render(cell(v.run, min(len(v.run), v.width/2))) + "  " + phase.Render(l.Phase)
+	first := v.inks.strong.Render(cell(v.run, min(len(v.run), v.width/2))) + "  " + phase.Render(printable.Line(l.Phase))
 	first += "  " + v.rateText() + "  " + v.timeText() + "  " + v.workersText()
 	switch {
 	case v.trouble != "":
@@ -152,8 +152,11 @@ func (v view) head() []string {
 
 // rate returns the rate asked for, in requests per second; of a run that waits or is paused, the rate to come.
 func (v view) rate() float64 {
-	return cmp.Or(v.look.Rate, v.look.RateThen) * v.steps
+	return cmp.Or(v.look.Rate, v.look.RateThen) * v.steps()
 }
+
+// steps returns how many requests a slot makes on average.
+func (v view) steps() float64 { return cmp.Or(v.look.Steps, 1) }
 
 // rateText says what is asked for now, and what comes next.
 func (v view) rateText() string {
@@ -162,13 +165,13 @@ func (v view) rateText() string {
 	case l.Report.ClosedLoop:
 		return "max (closed loop)"
 	case !l.EndedAt.IsZero():
-		return rate(l.Report.TargetRate*v.steps) + "/s"
+		return rate(l.Report.TargetRate*v.steps()) + "/s"
 	case l.Phase != "running":
-		return "then " + rate(l.RateThen*v.steps) + "/s"
+		return "then " + rate(l.RateThen*v.steps()) + "/s"
 	case l.RateThen != l.Rate:
-		return rate(l.Rate*v.steps) + "/s, then " + rate(l.RateThen*v.steps) + "/s"
+		return rate(l.Rate*v.steps()) + "/s, then " + rate(l.RateThen*v.steps()) + "/s"
 	}
-	return rate(l.Rate*v.steps) + "/s"
+	return rate(l.Rate*v.steps()) + "/s"
 }
 
 // timeText says how long the run has gone on, and how long it will.

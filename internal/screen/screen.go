@@ -25,9 +25,6 @@ type Options struct {
 	Run     string   // its name
 	In, Out *os.File // the terminal
 
-	// Steps is how many requests a slot makes on average. Looks count slots, and people think in requests. 0 = 1.
-	Steps float64
-
 	// Give gives a command to the run, and returns what to tell the person. Commands are given one after the other. nil =
 	// the screen is read-only.
 	Give func(ctx context.Context, o Order) (string, error)
@@ -71,7 +68,7 @@ const mostLog = 1000
 
 // Open takes over the terminal. Close gives it back.
 func Open(o Options) *Screen {
-	o.Quit, o.Steps = cmp.Or(o.Quit, "leave"), cmp.Or(o.Steps, 1)
+	o.Quit = cmp.Or(o.Quit, "leave")
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Screen{options: o, quit: cancel, orders: make(chan Order, mostOrders), left: make(chan struct{}), ended: make(chan struct{}), width: 80, height: 24}
 	s.before, _ = term.GetState(int(o.In.Fd()))
@@ -183,7 +180,7 @@ func (s *Screen) view() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return view{
-		run: s.options.Run, quit: s.options.Quit, look: s.look, steps: s.options.Steps, fleet: s.fleet, trouble: s.trouble, said: s.said, refused: s.refused, log: s.log,
+		run: s.options.Run, quit: s.options.Quit, look: s.look, fleet: s.fleet, trouble: s.trouble, said: s.said, refused: s.refused, log: s.log,
 		width: s.width, height: s.height, readOnly: s.options.Give == nil, inks: newInks(),
 	}
 }

@@ -3,15 +3,11 @@ package ui
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/internal/spec"
-	"github.com/loadctl/loadctl/pacer"
 )
 
 // An order is the body of a command. Each command uses its own members.
@@ -54,26 +50,15 @@ func (s *Server) command(do command) http.HandlerFunc {
 
 // setRate changes the rate of the whole cluster.
 func setRate(ctx context.Context, r *run.Run, _ *http.Request, o order) (any, error) {
-	if strings.EqualFold(o.Rate, "max") {
-		return nil, bad(errors.New("a run with a rate cannot become a closed loop; stop it, and create one with --qps max"))
-	}
-	rate, err := pacer.ParseRate(o.Rate)
+	to, err := run.ParseRateOrder(o.Rate, o.Over)
 	if err != nil {
 		return nil, bad(err)
 	}
-	var over time.Duration
-	if o.Over != "" {
-		if over, err = pacer.ParseDuration(o.Over); err != nil {
-			return nil, bad(fmt.Errorf("over: %w", err))
-		}
-	}
-	if over != 0 && (over < run.MinRamp || over > run.MaxRamp) {
-		return nil, bad(fmt.Errorf("over: give a time from %v to %v, such as 30s", run.MinRamp, run.MaxRamp))
-	}
-	if rate, err = spec.FlowRate(r.Spec.Target, rate); err != nil {
+	done, err := to.Give(ctx, r)
+	if errors.Is(err, run.ErrInexact) {
 		return nil, bad(err)
 	}
-	return r.SetRate(ctx, rate, over)
+	return done, err
 }
 
 // pause stops the schedule's clock.

@@ -25,7 +25,7 @@ import (
 type Frame struct {
 	At       time.Time     `json:"at"`    // Redis clock
 	Phase    string        `json:"phase"` // as in loadctl status -o json
-	Rate     float64       `json:"rate"`
+	Rate     float64       `json:"rate"`  // requests per second, as commands take it; of flows of several steps, all their requests
 	RateThen float64       `json:"rate_then"`
 	EndsAt   time.Time     `json:"ends_at,omitzero"`
 	EndedAt  time.Time     `json:"ended_at,omitzero"`
@@ -64,8 +64,9 @@ const MostMembers = 200
 func NewFrame(l results.Look, control bool) Frame {
 	rep := l.Report
 	fleet := l.Fleet()
+	steps := cmp.Or(l.Steps, 1)
 	f := Frame{
-		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
+		At: l.Now(), Phase: l.Phase, Rate: l.Rate * steps, RateThen: l.RateThen * steps, EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
 		Members: l.Members, Awaits: l.MinWorkers, InFlight: l.InFlight, Settled: l.Settled, Control: control,
 		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), FleetStates: states(fleet), Fleet: foremost(fleet),
 	}

@@ -34,17 +34,22 @@ func (o Options) terminal() (in, out *os.File) {
 	return in, out
 }
 
-// onScreen shows a run on a whole terminal, until it is over, the person has left (ErrLeft), or ctx has ended. Then it
-// gives the terminal back. A bug of the screen is a panic after that. taken is told of the screen; it may be nil.
+// onScreen shows a run on a whole terminal. taken is told of the screen; it may be nil.
 func onScreen(ctx context.Context, o Options, in, out *os.File, r *run.Run, taken func(*screen.Screen)) error {
-	options := screen.Options{Run: r.Name, In: in, Out: out, Steps: r.Spec.Target.StepsPerFlow(), Interrupt: interrupt, Quit: "plain lines"}
+	options := screen.Options{Run: r.Name, In: in, Out: out, Interrupt: interrupt, Quit: "plain lines"}
 	if o.Leaves {
 		options.Quit = "leave"
 	}
 	if !o.ReadOnly {
 		options.Give = func(ctx context.Context, order screen.Order) (string, error) { return give(ctx, r, order) }
 	}
-	s := screen.Open(options)
+	return hold(ctx, options, results.NewLive(r).Look, taken)
+}
+
+// hold shows what look sees on a whole terminal, until the run is over, the person has left (ErrLeft), or ctx has ended.
+// Then it gives the terminal back. A bug is a panic after that.
+func hold(ctx context.Context, o screen.Options, look looker, taken func(*screen.Screen)) error {
+	s := screen.Open(o)
 	if taken != nil {
 		taken(s)
 	}
@@ -65,7 +70,7 @@ func onScreen(ctx context.Context, o Options, in, out *os.File, r *run.Run, take
 		case <-ctx.Done():
 		}
 	}()
-	return follow(ctx, r.Name, results.NewLive(r).Look, s)
+	return follow(ctx, o.Run, look, s)
 }
 
 // give gives a command to a run, and says when it is in force.

@@ -129,6 +129,24 @@ func (m *Tmux) See(texts ...string) {
 	}, func() string { return fmt.Sprintf("no %q in\n%s", missing, m.Screen()) })
 }
 
+// Clean checks that the shell is as it was: it has lines, echo and a cursor, and the screen is the ordinary one.
+func (m *Tmux) Clean() {
+	m.t.Helper()
+	m.See("ready>")
+	if got := m.Ask("alternate_on") + m.Ask("cursor_flag") + m.Ask("mouse_any_flag"); got != "010" {
+		m.t.Errorf("alternate screen, cursor and mouse are %s, want 010", got)
+	}
+	m.Run("clear; stty -a")
+	m.See("icanon")
+	for _, mode := range []string{"-icanon", "-isig", "-echo ", "-opost", "-icrnl"} {
+		if now := m.Screen(); strings.Contains(now, mode) {
+			m.t.Errorf("the terminal has %s:\n%s", mode, now)
+		}
+	}
+	m.Run("clear; echo it $((6*7)) works")
+	m.See("it 42 works")
+}
+
 // Close closes the terminal, as if its connection broke: the kernel hangs up.
 func (m *Tmux) Close() {
 	m.t.Helper()
