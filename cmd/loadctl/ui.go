@@ -26,8 +26,8 @@ func newUICommand(server *cli.Redis) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "ui [ARCHIVE...]",
 		Short: "Serve a live page of all runs, their metrics, and a JSON API",
-		Long: `Serve a page that shows all runs of Redis as they go, and the archives named here. Any number of these
-servers may run, and any may end: they only read Redis. docs/live.md describes the page.
+		Long: `Serve a page that shows all runs of Redis as they go, and the archives named here. Any number of
+these servers may run, and any may end: they only read Redis. docs/live.md describes the page.
 
 It prints an address that logs one browser in, once. After each login it prints the next one. A
 session lasts 7 days, also if the server is started again: its key is in a file that only you can
@@ -36,8 +36,9 @@ read, ~/.local/state/loadctl/ui.key or --session-key.
 The page is read-only. With --control it can change the rate of a run, pause, resume, stop and start
 it, and remove dead workers. Watching is no sign of life for --deadman; commands are.
 
-It listens on 127.0.0.1. Any other address needs --tls-cert and --tls-key, or --insecure-listen if a
-proxy protects it. Browsers must call it by that address, by localhost, or by a name of --allow-host.
+It listens on 127.0.0.1. Any other address needs --tls-cert and --tls-key, or --insecure-listen if
+a proxy protects it. Browsers must call it by that address, by localhost, or by a name of
+--allow-host.
 
 /metrics serves Prometheus. On 127.0.0.1 it is open; elsewhere it needs --metrics-token-file.
 

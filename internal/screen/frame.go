@@ -274,17 +274,18 @@ func (v view) figures() []string {
 
 // times is a line of percentiles: of the whole run and, if it is given, of the newest second.
 func (v view) times(name string, d record.Distribution, newest *record.Histogram) string {
-	line := cell(name, 8)
+	var line strings.Builder
+	line.WriteString(cell(name, 8))
 	for _, q := range []struct {
 		name string
 		ns   int64
 	}{{"p50", d.P50}, {"p90", d.P90}, {"p99", d.P99}, {"p99.9", d.P999}, {"max", d.Max}} {
-		line += " " + v.inks.faint.Render(number(q.name, 5)) + " " + cell(spent(q.ns), 7)
+		line.WriteString(" " + v.inks.faint.Render(number(q.name, 5)) + " " + cell(spent(q.ns), 7))
 	}
 	if newest != nil && newest.Count() > 0 {
-		line += v.inks.faint.Render("  last second p50 ") + spent(newest.Quantile(0.5)) + v.inks.faint.Render(" p99 ") + spent(newest.Quantile(0.99))
+		line.WriteString(v.inks.faint.Render("  last second p50 ") + spent(newest.Quantile(0.5)) + v.inks.faint.Render(" p99 ") + spent(newest.Quantile(0.99)))
 	}
-	return line
+	return line.String()
 }
 
 // frequent names the most frequent classes of errors.

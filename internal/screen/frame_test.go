@@ -39,7 +39,7 @@ func tenMinutes(t *testing.T, seconds int64, width, height int) *Screen {
 	return s
 }
 
-// TestFrames: frames of two sizes, without their styles, are as in testdata.
+// TestFrames: frames of two sizes, without their styles, are as in testdata. docs/live.md shows the smaller one.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	for _, size := range [][2]int{{80, 24}, {200, 60}} {
@@ -58,6 +58,10 @@ func TestFrames(t *testing.T) {
 		want, err := os.ReadFile(file)
 		if err != nil || got != string(want) {
 			t.Errorf("%v: %v; go test ./internal/screen -run TestFrames -update accepts\n%s", size, err, got)
+		}
+		page, err := os.ReadFile("../../docs/live.md")
+		if size[0] == 80 && (err != nil || !strings.Contains(string(page), got)) {
+			t.Errorf("docs/live.md does not show the frame of 80x24.txt: %v", err)
 		}
 	}
 }

@@ -26,12 +26,13 @@ func NewTmux(t *testing.T, columns, rows int, env ...string) *Tmux {
 		t.Fatal(err)
 	}
 	start := filepath.Join(dir, "start") // what the shell reads first
-	settings := "PS1='ready> '\n"
+	var settings strings.Builder
+	settings.WriteString("PS1='ready> '\n")
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")
-		settings += "export " + name + "='" + value + "'\n"
+		fmt.Fprintf(&settings, "export %s='%s'\n", name, value)
 	}
-	if err := os.WriteFile(start, []byte(settings), 0o600); err != nil {
+	if err := os.WriteFile(start, []byte(settings.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m := &Tmux{t: t, socket: filepath.Join(dir, "s")}
@@ -43,7 +44,7 @@ func NewTmux(t *testing.T, columns, rows int, env ...string) *Tmux {
 	}
 	t.Cleanup(func() {
 		p.Kill()
-		os.RemoveAll(dir)
+		_ = os.RemoveAll(dir)
 	})
 	Until(t, "tmux", func() bool { _, err := os.Stat(m.socket); return err == nil })
 	m.tmux("new-session", "-d", "-x", fmt.Sprint(columns), "-y", fmt.Sprint(rows), "-e", "ENV="+start, "sh")
