@@ -127,6 +127,9 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
 	r, err := f.enter(ctx, link.Client, create, reach, log)
 	if err == nil {
+		err = apart(ctx, link.Client, target, log)
+	}
+	if err == nil {
 		warnLimiter(ctx, r, log)
 	}
 	if !hangUp() {
@@ -152,6 +155,9 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 		}
 	}
 	defer cli.Close(target)
+	if err := apart(ctx, link.Client, target, log); err != nil {
+		return err
+	}
 	total, err := f.send(ctx, link, r, target, create != nil, log)
 	if total == nil {
 		return err
