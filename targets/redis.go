@@ -209,25 +209,36 @@ func (e replyError) Error() string { return "the server refuses: " + e.name }
 
 func (e replyError) class() string { return e.name }
 
-// ServerIDs asks each Redis server that requests go to for its identity, the run_id, on a connection of its own.
-func (t *redisTarget) ServerIDs(ctx context.Context) ([]string, error) {
+// A RedisServer is one that requests go to.
+type RedisServer struct {
+	ID      string // its run_id; "" if it does not tell
+	Address string // of the connection
+}
+
+// RunID returns the run_id in what INFO server answers; "" if there is none.
+func RunID(info string) string {
+	_, id, _ := strings.Cut(info, "run_id:")
+	id, _, _ = strings.Cut(id, "\r")
+	return id
+}
+
+// Servers asks the server that requests go to who it is, on a connection of its own. It fails if it cannot be reached.
+func (t *redisTarget) Servers(ctx context.Context) ([]RedisServer, error) {
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.to)
 	if err != nil {
 		return nil, err
 	}
 	defer c.close(true)
-	text, err := c.ask(appendCommand(nil, "INFO", "server"))
-	if err != nil {
-		return nil, err
+	server := RedisServer{Address: c.raw.RemoteAddr().String()}
+	if text, err := c.ask(appendCommand(nil, "INFO", "server")); err == nil {
+		server.ID = RunID(text)
 	}
-	_, id, _ := strings.Cut(text, "run_id:")
-	id, _, _ = strings.Cut(id, "\r")
-	return []string{id}, nil
+	return []RedisServer{server}, nil
 }
 
-// ServerIDs is that of all steps, each server once.
-func (t *mixTarget) ServerIDs(ctx context.Context) (all []string, err error) {
+// Servers is that of all steps, each server once.
+func (t *mixTarget) Servers(ctx context.Context) (all []RedisServer, err error) {
 	asked := map[endpoint]bool{}
 	for _, step := range t.steps {
 		r, ok := step.(*redisTarget)
@@ -235,11 +246,11 @@ func (t *mixTarget) ServerIDs(ctx context.Context) (all []string, err error) {
 			continue
 		}
 		asked[r.to] = true
-		ids, err := r.ServerIDs(ctx)
+		servers, err := r.Servers(ctx)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, ids...)
+		all = append(all, servers...)
 	}
 	return all, nil
 }
