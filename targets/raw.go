@@ -70,7 +70,7 @@ func checkRaw(s Spec, u *url.URL) error {
 	case u.Scheme == "tcp" && len(s.Body) == 0 && !s.NoKeepAlive:
 		return errors.New("body: is missing; give what to send, or --no-keep-alive to open a connection for each request and send nothing")
 	}
-	return nil
+	return checkRouting(s)
 }
 
 // checkAddress checks that a URL has a host and a port, as far as its scheme needs them, and nothing after the path.
