@@ -43,7 +43,7 @@ func parseReply(text string) (r replyRule, err error) {
 	r.expected = true
 	word, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
 	rest = strings.TrimSpace(rest)
-	known := true
+	known := false
 	switch word {
 	case "any":
 		known = rest == ""
@@ -61,8 +61,6 @@ func parseReply(text string) (r replyRule, err error) {
 		if r.pattern, err = regexp.Compile(rest[1 : len(rest)-1]); err != nil {
 			return r, fmt.Errorf("%w; write %s", err, replyUsage)
 		}
-	default:
-		known = false
 	}
 	if !known {
 		return r, fmt.Errorf("%.60q says not where a reply ends; write %s", text, replyUsage)

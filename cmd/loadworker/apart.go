@@ -72,4 +72,3 @@ func holders(ctx context.Context, client redis.UniversalClient) (ids, addresses 
 	}
 	return ids, addresses
 }
-
