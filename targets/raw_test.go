@@ -407,3 +407,56 @@ func TestMixedSchemes(t *testing.T) {
 		t.Errorf("%v: no step can be redirected", err)
 	}
 }
+
+// TestRawLocals: connections and sockets come from the local addresses, in turn, and may be opened ahead.
+func TestRawLocals(t *testing.T) {
+	var mu sync.Mutex
+	from := map[string]int{}
+	note := func(a net.Addr) {
+		host, _, _ := net.SplitHostPort(a.String())
+		mu.Lock()
+		from[host]++
+		mu.Unlock()
+	}
+	tcp := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		note(c.RemoteAddr())
+		echoLines(c)
+	}).String()
+	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer udp.Close()
+	go func() {
+		for buf := make([]byte, 100); ; {
+			n, a, err := udp.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			note(a)
+			udp.WriteTo(buf[:n], a)
+		}
+	}()
+	for _, url := range []string{"tcp://" + tcp, "udp://" + udp.LocalAddr().String()} {
+		mu.Lock()
+		clear(from)
+		mu.Unlock()
+		target := open(t, Spec{URL: url, Body: []byte("x\n"), Reply: "any", NoKeepAlive: true}, Local{Addresses: []string{"127.0.0.2", "127.0.0.3"}})
+		for range 4 {
+			do(t, target, 0, "")
+		}
+		mu.Lock()
+		if from["127.0.0.2"] != 2 || from["127.0.0.3"] != 2 {
+			t.Errorf("%s: from %v", url, from)
+		}
+		mu.Unlock()
+	}
+	target := open(t, Spec{URL: "tcp://" + tcp, Body: []byte("x\n"), Reply: "any"}, Local{})
+	if n := target.(*rawTarget).Preconnect(t.Context(), 3, time.Millisecond); n != 3 {
+		t.Errorf("%d are open", n)
+	}
+	do(t, target, 0, "")
+	if target.(*rawTarget).Opening() || target.(*rawTarget).Reach(t.Context()) != nil {
+		t.Error("it is reachable, and opens nothing")
+	}
+}

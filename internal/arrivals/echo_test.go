@@ -2,6 +2,7 @@ package arrivals
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -66,6 +67,6 @@ func TestLongLine(t *testing.T) {
 }
 
 func isTimeout(err error) bool {
-	e, ok := err.(net.Error)
+	e, ok := errors.AsType[net.Error](err)
 	return ok && e.Timeout()
 }
