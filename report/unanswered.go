@@ -17,7 +17,7 @@ func (r *Report) unanswered() {
 			seen = append(seen, fmt.Sprintf("%s: %d", class, n))
 		}
 	}
-	if len(r.StatusCodes) > 0 || len(seen) == 0 {
+	if len(r.StatusCodes) > 0 || len(seen) == 0 || strings.Contains(r.Described.URL, "://") && !strings.HasPrefix(r.Described.URL, "http") {
 		return
 	}
 	r.Notes = append(r.Notes, fmt.Sprintf("no request got an HTTP/1.1 answer (%s): write https:// in --url if the port speaks TLS, else http://; "+

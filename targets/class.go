@@ -29,6 +29,7 @@ const (
 	ClassProtocol    = "protocol"    // the answer does not follow the protocol
 	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not allowed
 	ClassStatus      = "status"      // a complete answer with an unexpected status
+	ClassReply       = "reply"       // a complete answer that is an error of the protocol; its code may follow, after a space
 	ClassOther       = "other"       // none of these
 )
 
@@ -40,7 +41,7 @@ const classTake = "take "
 func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
-		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassOther,
+		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassOther,
 	}
 }
 
@@ -66,6 +67,9 @@ func classify(err error, rest string) string {
 	}
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return ClassTimeout
+	}
+	if e, ok := errors.AsType[replyError](err); ok {
+		return e.class()
 	}
 	if class := classifyErrno(err); class != "" {
 		return class

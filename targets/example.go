@@ -25,7 +25,7 @@ type Example struct {
 func (s Spec) Examples(n int, tables Tables, now time.Time) (all []Example, err error) {
 	mix := s.Mix()
 	for number := uint64(0); len(all) < n; number++ {
-		flow := Flow{Steps: []Step{{URL: s.URL, Method: s.Method, Headers: s.Headers, Body: s.Body}}}
+		flow := Flow{Steps: []Step{{URL: s.URL, Method: s.Method, Headers: s.Headers, Body: s.Body, Reply: s.Reply}}}
 		if mix != nil {
 			flow = s.Flows[mix.flow(number)]
 		}
@@ -65,7 +65,7 @@ func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, e
 	e.Body = one.Body
 	one = one.Redacted()
 	e.Number, e.URL, e.Headers = number, unescaped(one.URL, s.taken), one.Headers
-	if k.port != "" {
+	if k.port != "" && !k.bare {
 		e.Method = s.method()
 	}
 	return e, nil

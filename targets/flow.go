@@ -44,6 +44,7 @@ type Step struct {
 	Body    []byte   `json:"body,omitempty"`
 	Expect  string   `json:"expect,omitempty"`
 	Checks  []string `json:"checks,omitempty"`
+	Reply   string   `json:"reply,omitempty"`
 
 	// At is when the step is due, in ns after the flow's slot. A step whose answer before it comes later is sent then, and
 	// its latency counts from At. 0 in the first step.
@@ -141,7 +142,7 @@ func (s Spec) single(step Step, mix *Mix, taken []string) Spec {
 	for _, t := range step.Takes {
 		s.taken = append(slices.Clip(s.taken), t.Name)
 	}
-	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks
+	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks, s.Reply = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks, step.Reply
 	s.Flows, s.Pick, s.mix = nil, "", mix
 	return s
 }
@@ -249,8 +250,8 @@ func (s Spec) checkFlow(f Flow) error {
 // checkFlows checks the flows, each as a spec of its own.
 func (s Spec) checkFlows() error {
 	switch {
-	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0:
-		return errors.New("flows: they say what is requested; leave out URL, method, headers, body, expect and checks beside them")
+	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0 || s.Reply != "":
+		return errors.New("flows: they say what is requested; leave out URL, method, headers, body, reply, expect and checks beside them")
 	case len(s.Flows) > MaxFlows:
 		return fmt.Errorf("flows: at most %d; put the part that differs into a data file", MaxFlows)
 	}

@@ -12,6 +12,8 @@ func newSocket(c net.Conn) *socket { return &socket{c} }
 
 func (s *socket) hungUp() bool { return false }
 
+func (s *socket) drain([]byte, bool) error { return nil }
+
 func (s *socket) greeted() {}
 
 func (s *socket) answered() {}

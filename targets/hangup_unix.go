@@ -3,6 +3,8 @@
 package targets
 
 import (
+	"cmp"
+	"io"
 	"net"
 	"syscall"
 )
@@ -46,6 +48,34 @@ func newSocket(c net.Conn) *socket {
 func (s *socket) hungUp() bool {
 	return s.raw != nil && (s.raw.Read(s.lookOnly) != nil || !s.quiet)
 }
+
+// drain throws away what arrived on an idle connection, up to a bound, so that the peer can go on sending. Its error is
+// io.EOF if the peer closed a stream, or that of the system. buf is overwritten.
+func (s *socket) drain(buf []byte, datagrams bool) (err error) {
+	if s.raw == nil {
+		return nil
+	}
+	failed := s.raw.Read(func(fd uintptr) bool {
+		for range mostDrained {
+			n, e := syscall.Read(int(fd), buf)
+			switch {
+			case e == syscall.EAGAIN || e == syscall.EINTR:
+				return true
+			case e != nil:
+				err = e
+				return true
+			case n == 0 && !datagrams:
+				err = io.EOF
+				return true
+			}
+		}
+		return true
+	})
+	return cmp.Or(err, failed)
+}
+
+// mostDrained is how often drain reads at most.
+const mostDrained = 64
 
 // greeted says that TLS is established on this connection. A TLS 1.3 server then sends tickets, which nobody reads
 // before the first answer. Until that answer (see answered) only the end of the stream is a hang-up.

@@ -77,19 +77,34 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	}
 	s := newSocket(raw)
 	if to.name == "" {
-		return newConn(to, s, s), nil
+		return d.enter(newConn(to, s, s))
 	}
 	// The name is that of the URL, not of the address after ConnectTo or the Host header: it is the server that the
 	// user means.
 	config := d.secure.Clone()
 	config.ServerName = to.name
+	if to.use != "" {
+		config.NextProtos = nil
+	}
 	wire := tls.Client(s, config)
 	if err := wire.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{err})
 	}
 	s.greeted()
-	return newConn(to, s, wire), nil
+	return d.enter(newConn(to, s, wire))
+}
+
+// enter logs in, if the endpoint wants it. The deadline is that of the connection.
+func (d *dialer) enter(c *conn) (*conn, error) {
+	if c.to.login == "" {
+		return c, nil
+	}
+	if err := logIn(c); err != nil {
+		c.close(false)
+		return nil, fmt.Errorf("log in to %s: %w", c.to.address, err)
+	}
+	return c, nil
 }
 
 // Reach opens a connection to the endpoint, with TLS if it wants it, and closes it: no request is sent.

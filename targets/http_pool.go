@@ -10,8 +10,10 @@ import (
 
 // An endpoint says where and how to connect. Connections to equal endpoints are interchangeable.
 type endpoint struct {
-	network, address string // "tcp" and host:port, or "unix" and a path
+	network, address string // "tcp" or "udp" and host:port, or "unix" and a path
 	name             string // of the server in TLS; "" without TLS
+	use              string // "" for HTTP; other uses have connections of their own
+	login            string // commands that log in, in the form in which they are sent; "" = none
 }
 
 // A pool keeps the connections of one target, or of all steps of a workload. A connection has a place from before it is

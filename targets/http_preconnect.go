@@ -19,7 +19,14 @@ func (t *httpTarget) Opening() bool { return t.pool.opening() }
 // MaxConnections allows. It tries each once, and sends no request. It returns how many are open when all have opened or
 // failed, or ctx has ended. Later requests use them.
 func (t *httpTarget) Preconnect(ctx context.Context, n int, every time.Duration) int {
-	deadline := time.Now().Add(t.spec.timeout())
+	return t.pool.preconnect(ctx, t.first.to, t.spec.timeout(), n, every)
+}
+
+func (t *httpTarget) leads() endpoint { return t.first.to }
+
+// preconnect opens n more connections to an endpoint.
+func (p *pool) preconnect(ctx context.Context, to endpoint, patience time.Duration, n int, every time.Duration) int {
+	deadline := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
@@ -29,7 +36,7 @@ func (t *httpTarget) Preconnect(ctx context.Context, n int, every time.Duration)
 	for range min(n, dialsAtOnce) {
 		dialling.Go(func() {
 			for range turns {
-				if t.pool.fill(ctx, deadline, t.first.to) {
+				if p.fill(ctx, deadline, to) {
 					opened.Add(1)
 				}
 			}

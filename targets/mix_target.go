@@ -29,30 +29,37 @@ func (t *mixTarget) Connects() bool {
 // same pool.
 func (t *mixTarget) Opening() bool {
 	for _, step := range t.steps {
-		if h, ok := step.(*httpTarget); ok {
-			return h.Opening()
+		if c, ok := step.(connecting); ok {
+			return c.Opening()
 		}
 	}
 	return false
+}
+
+// connecting is a target that has connections.
+type connecting interface {
+	leads() endpoint // where to
+	Opening() bool
+	Preconnect(ctx context.Context, n int, every time.Duration) int
 }
 
 // Preconnect opens connections as those of httpTarget do: to each server its share of n, and to all at the same time,
 // so that one that does not answer holds up no other.
 func (t *mixTarget) Preconnect(ctx context.Context, n int, every time.Duration) int {
 	counts := map[endpoint]int{}
-	first := map[endpoint]*httpTarget{}
+	first := map[endpoint]connecting{}
 	for _, step := range t.mix.Ahead(n) {
-		if h, ok := t.steps[step].(*httpTarget); ok {
-			to := h.first.to
+		if c, ok := t.steps[step].(connecting); ok {
+			to := c.leads()
 			counts[to]++
-			first[to] = h
+			first[to] = c
 		}
 	}
 	var open atomic.Int64
 	var all sync.WaitGroup
-	for to, h := range first {
+	for to, c := range first {
 		share := counts[to]
-		all.Go(func() { open.Add(int64(h.Preconnect(ctx, share, every*time.Duration(n)/time.Duration(share)))) })
+		all.Go(func() { open.Add(int64(c.Preconnect(ctx, share, every*time.Duration(n)/time.Duration(share)))) })
 	}
 	all.Wait()
 	return int(open.Load())

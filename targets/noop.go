@@ -17,6 +17,9 @@ type noop struct {
 
 // checkNoop checks the spec of a noop target.
 func checkNoop(s Spec, u *url.URL) error {
+	if s.Reply != "" {
+		return errors.New("reply: noop has none; leave it out")
+	}
 	if len(s.Checks) > 0 {
 		return errors.New("check: noop has no answers; leave the checks out")
 	}

@@ -11,6 +11,8 @@ type kind struct {
 	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
 	open   func(Spec, Local, *pool) (Target, error) // the pool is for the steps of one workload
+	bare   bool                                     // its requests have no method, headers and status
+	shared func(Spec) error                         // refuses settings of all requests that it does not use; nil = it refuses none
 }
 
 // registry is the one place where targets are registered. To add a target, write one file and add one line here. It is
@@ -20,6 +22,10 @@ func registry() []kind {
 		{scheme: "http", port: "80", check: checkHTTP, open: newHTTP},
 		{scheme: "https", port: "443", check: checkHTTP, open: newHTTP},
 		{scheme: "noop", check: checkNoop, open: newNoop},
+		{scheme: "tcp", port: noPort, check: checkRaw, open: newRaw, bare: true, shared: sharedRaw},
+		{scheme: "udp", port: noPort, check: checkRaw, open: newRaw, bare: true, shared: sharedRaw},
+		{scheme: "redis", port: "6379", check: checkRedis, open: newRedis, bare: true, shared: sharedBare},
+		{scheme: "rediss", port: "6379", check: checkRedis, open: newRedis, bare: true, shared: sharedBare},
 	}
 }
 

@@ -60,7 +60,7 @@ func (s Spec) Request() (method, shown string) {
 	if len(s.Flows) > 0 {
 		return "", strings.Join(s.Hosts(), ", ")
 	}
-	if k, _, err := s.kind(); err == nil && k.port != "" {
+	if k, _, err := s.kind(); err == nil && k.port != "" && !k.bare {
 		method = s.method()
 	}
 	return method, redactURL(s.URL)
@@ -117,7 +117,9 @@ func (s Spec) Diff(o Spec) []string {
 	} else {
 		show("url", a, b)
 	}
-	show("method", s.method(), o.method())
+	if HasHeaders(s.URL) || HasHeaders(o.URL) {
+		show("method", s.method(), o.method())
+	}
 	lines = append(lines, diffHeaders(s.Headers, o.Headers)...)
 	if !bytes.Equal(s.Body, o.Body) {
 		lines = append(lines, "body differs")
@@ -141,6 +143,7 @@ func (s Spec) Diff(o Spec) []string {
 	show("redirects", s.Redirects, o.Redirects)
 	show("body limit", s.bodyLimit(), o.bodyLimit())
 	show("expect", s.expect(), o.expect())
+	show("reply", quote(s.Reply), quote(o.Reply))
 	show("cookies", s.Cookies, o.Cookies)
 	show("checks", quoted(s.Checks), quoted(o.Checks))
 	return lines

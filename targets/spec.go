@@ -29,7 +29,7 @@ const (
 // have placeholders, which are filled for each request: see package template.
 type Spec struct {
 	// URL is what is requested; its scheme chooses the target. A user and
-	// password in it are sent as basic authorization.
+	// password in it are sent as basic authorization, or as the login of a Redis.
 	URL string `json:"url"`
 	// Method of HTTP; "" means GET, or POST if there is a body.
 	Method string `json:"method,omitempty"`
@@ -69,7 +69,10 @@ type Spec struct {
 	Expect string `json:"expect,omitempty"`
 	// Checks are conditions that an answer must meet to count as success, as check.Parse reads them.
 	Checks []string `json:"checks,omitempty"`
-	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Expect and Checks. All else here counts for
+	// Reply says where the reply of tcp or udp ends: "any", "bytes N", "until TEXT" or "matches /REGEX/". "" = none is
+	// expected, and the request ends when its body is sent.
+	Reply string `json:"reply,omitempty"`
+	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Reply, Expect and Checks. All else here counts for
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`
 	// Pick says in which order flows come: PickCycle or PickRandom; "" means PickCycle.

@@ -11,6 +11,9 @@ import (
 	"strings"
 )
 
+// errReply refuses Spec.Reply where a reply tells itself where it ends.
+var errReply = errors.New("reply: only tcp and udp need it; leave it out")
+
 // maxRedirects bounds the redirects that may be asked for: more would be a loop.
 const maxRedirects = 20
 
@@ -24,10 +27,10 @@ func (s Spec) Validate() error {
 	case s.Pick != "":
 		return errors.New("targets pick: there are no requests to mix; give a file of targets or a workload, or leave it out")
 	}
-	if err := cmp.Or(check(), s.checkData(), s.CheckCookies()); err != nil {
+	if err := cmp.Or(check(), s.checkData()); err != nil {
 		return err
 	}
-	return s.checkAuth()
+	return cmp.Or(s.checkShared(), s.CheckCookies(), s.checkAuth()) // the steps are valid
 }
 
 // checkRequest checks the spec of one step, but not its data files.
@@ -74,6 +77,9 @@ func checkHTTP(s Spec, u *url.URL) error {
 	if err := checkHost(u); err != nil {
 		return err
 	}
+	if s.Reply != "" {
+		return errReply
+	}
 	if s.Method != "" && !isToken(s.Method) {
 		return errors.New("method: may only hold letters, digits and -._~!#$%&'*+^`|")
 	}
@@ -92,6 +98,11 @@ func checkHTTP(s Spec, u *url.URL) error {
 	if _, err := newExpectation(s); err != nil {
 		return err
 	}
+	return checkTrust(s)
+}
+
+// checkTrust checks which servers are trusted.
+func checkTrust(s Spec) error {
 	// A user who sets both believes to be protected by the first, and is not.
 	if s.CA != "" && s.Insecure {
 		return errors.New("ca: contradicts insecure; leave one of them out")

@@ -128,7 +128,10 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 	// A call to a server that hangs does not end with ctx, so a signal closes the connection. Until here nothing has to
 	// be finished first.
 	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
-	r, err := f.enter(ctx, link.Client, create, reach, log)
+	var r *run.Run
+	if err = apart(ctx, link.Client, target, log); err == nil { // before the run is created
+		r, err = f.enter(ctx, link.Client, create, reach, log)
+	}
 	if err == nil {
 		warnLimiter(ctx, r, log)
 	}
@@ -151,6 +154,9 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 			return err
 		}
 		if err := passable(r, f.member.reach(ctx, target), log); err != nil {
+			return err
+		}
+		if err := apart(ctx, link.Client, target, log); err != nil {
 			return err
 		}
 	}

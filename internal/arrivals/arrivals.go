@@ -42,6 +42,8 @@ type Options struct {
 	Addr string
 	// TLS, when not nil, makes it an https server with this configuration.
 	TLS *tls.Config
+	// Echo is Lines or Datagrams; "" is HTTP. An echo has no statuses, Capacity, Site and TLS.
+	Echo string
 	// Latency is how long each request waits for its answer, in addition to the server's own time. Go's timers add up
 	// to about 1 ms.
 	Latency time.Duration
@@ -112,7 +114,7 @@ func Start(opts Options) (*Server, error) {
 	if path, ok := strings.CutPrefix(opts.Addr, "unix:"); ok {
 		network, address = "unix", path
 	}
-	listener, err := net.Listen(network, address)
+	listener, err := opts.listen(network, address)
 	if err != nil {
 		return nil, fmt.Errorf("start server: %w", err)
 	}
@@ -129,12 +131,27 @@ func Start(opts Options) (*Server, error) {
 		closing:  make(chan struct{}),
 		open:     make(map[net.Conn]struct{}),
 	}
-	if opts.Site != nil {
+	switch socket, datagrams := listener.(packets); {
+	case datagrams:
+		s.serving.Go(func() { s.serveDatagrams(socket) })
+	case opts.Site != nil:
 		s.serving.Go(s.serveSite)
-	} else {
+	default:
 		s.serving.Go(s.accept)
 	}
 	return s, nil
+}
+
+// listen listens for connections, or for datagrams.
+func (o *Options) listen(network, address string) (net.Listener, error) {
+	if o.Echo != Datagrams {
+		return net.Listen(network, address)
+	}
+	socket, err := net.ListenPacket("udp", address)
+	if err != nil {
+		return nil, err
+	}
+	return packets{socket}, nil
 }
 
 // check returns an error if the options, with defaults filled in, are invalid.
@@ -153,7 +170,7 @@ func (o *Options) check() error {
 	return o.checkQueue()
 }
 
-// URL returns the address of the server: "http://127.0.0.1:4711" or https. For a unix socket the host is "localhost",
+// URL returns the address of the server: "http://127.0.0.1:4711", or with https, tcp or udp. For a unix socket the host is "localhost",
 // and Addr names the socket.
 func (s *Server) URL() string {
 	scheme, host := "http", s.listener.Addr().String()
@@ -162,6 +179,9 @@ func (s *Server) URL() string {
 	}
 	if s.listener.Addr().Network() == "unix" {
 		host = "localhost"
+	}
+	if s.opts.Echo != "" {
+		scheme = s.opts.Echo
 	}
 	return scheme + "://" + host
 }

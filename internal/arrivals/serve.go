@@ -30,6 +30,10 @@ func (s *Server) accept() {
 		}
 		s.serving.Go(func() {
 			defer s.leave(conn, l)
+			if s.opts.Echo == Lines {
+				s.serveLines(conn, l)
+				return
+			}
 			s.serve(conn, l)
 		})
 	}

@@ -16,7 +16,7 @@ const typedHelp = "Without a Content-Type it gets one: JSON, form (k=v&…), els
 // typed adds a Content-Type that fits to a body without one: many servers refuse a body without a type.
 func typed(t *targets.Spec) {
 	given := func(h targets.Header) bool { return http.CanonicalHeaderKey(h.Name) == "Content-Type" }
-	if len(t.Body) == 0 || slices.ContainsFunc(t.Headers, given) {
+	if len(t.Body) == 0 || !targets.HasHeaders(t.URL) || slices.ContainsFunc(t.Headers, given) {
 		return
 	}
 	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(t.ExampleBody())})

@@ -83,6 +83,10 @@ func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 	}
 	target.Redirects, target.BodyLimit, target.Expect = r.IntN(4), int64(r.IntN(3))*1000, one("", "200", "200-204,301")
 	target.Checks = [][]string{nil, {"size < 10kB"}, {"time < 1s", `body has "x"`}}[r.IntN(3)]
+	if r.IntN(4) == 0 { // over tcp
+		s.Target = targets.Spec{URL: one("tcp://h:7", "tcp://[::1]:7"), Body: []byte("a=1"), Timeout: target.Timeout, Reply: one("", "any", "bytes 4", `until \r\n`, "matches /^a b$/"),
+			NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit}
+	}
 	rates := []pacer.Rate{{Num: 500, Den: 1}, {Num: 1, Den: 2}, {Num: 1_000_000, Den: 1}, {Num: 7, Den: 3}, {Num: 1, Den: 86400}}
 	switch r.IntN(4) {
 	case 0:

@@ -33,6 +33,7 @@ type Spec struct {
 	limiter                    limiterFlags
 	headers, thresholds        []string
 	method, body, bodyFile     string
+	bodyHex                    string
 	caFile                     string
 	target                     targets.Spec
 	data                       []string
@@ -85,6 +86,8 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one header a line; may be repeated")
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
+	s.StringVar(&f.bodyHex, "body-hex", "", "body as pairs of hex `DIGITS`, such as '50 49 4e 47 0a'")
+	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp: "+targets.ReplyHelp()+". Without it a request ends when it is sent. See docs/protocols.md")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.Var(&f.targetsFile, "targets", targetsHelp)
 	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)
@@ -247,16 +250,8 @@ func (f *Spec) readHeaders() ([]targets.Header, error) {
 
 // readFiles reads the body and the certificates.
 func (f *Spec) readFiles(t *targets.Spec, stdin io.Reader) error {
-	name, body := "--body", f.body
-	if f.bodyFile != "" {
-		if body != "" {
-			return errors.New("--body and --body-file: give one of them")
-		}
-		name, body = "--body-file", "@"+f.bodyFile
-	}
-	var err error
-	if t.Body, err = targets.ReadBody(body, stdin); err != nil {
-		return fmt.Errorf("%s: %w", name, readable(err))
+	if err := f.readBody(t, stdin); err != nil {
+		return err
 	}
 	if f.caFile != "" {
 		pem, err := os.ReadFile(f.caFile)
@@ -264,6 +259,28 @@ func (f *Spec) readFiles(t *targets.Spec, stdin io.Reader) error {
 			return fmt.Errorf("--cacert: %w", readable(err))
 		}
 		t.CA = string(pem)
+	}
+	return nil
+}
+
+// readBody reads the body.
+func (f *Spec) readBody(t *targets.Spec, stdin io.Reader) (err error) {
+	name, body := "--body", f.body
+	switch {
+	case f.bodyFile != "" && body != "":
+		return errors.New("--body and --body-file: give one of them")
+	case f.bodyHex != "" && (f.bodyFile != "" || body != ""):
+		return errors.New("--body-hex and another body: give one of them")
+	case f.bodyHex != "":
+		if t.Body, err = targets.ReadHex(f.bodyHex); err != nil {
+			return fmt.Errorf("--body-hex: %w", err)
+		}
+		return nil
+	case f.bodyFile != "":
+		name, body = "--body-file", "@"+f.bodyFile
+	}
+	if t.Body, err = targets.ReadBody(body, stdin); err != nil {
+		return fmt.Errorf("%s: %w", name, readable(err))
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ func originOf(s *targets.Spec, flag string) *spec.Origin {
 
 // readInstead reads a file that says what is requested, instead of flags.
 func readInstead(s *targets.Spec, flag, path string) ([]byte, error) {
-	if s.URL != "" || s.Method != "" || len(s.Body) > 0 {
-		return nil, fmt.Errorf("%s: the file says what is requested; leave --url, --method and --body out", flag)
+	if s.URL != "" || s.Method != "" || len(s.Body) > 0 || s.Reply != "" {
+		return nil, fmt.Errorf("%s: the file says what is requested; leave --url, --method, --body and --reply out", flag)
 	}
 	content, err := readAtMost(path, workload.MostBytes+1) // the reader of the format says what to do about more
 	if err != nil {
@@ -85,7 +85,7 @@ func ofFlags(s *targets.Spec) common {
 // add adds it to a step of a workload with these data files, and checks the step.
 func (c common) add(s targets.Spec, step *targets.Step, taken ...string) error {
 	c.Add(step)
-	one := targets.Spec{Headers: step.Headers, Body: step.Body, Data: s.Data}
+	one := targets.Spec{URL: step.URL, Headers: step.Headers, Body: step.Body, Data: s.Data}
 	typed(&one)
 	step.Headers = one.Headers
 	return s.CheckStep(*step, taken...)

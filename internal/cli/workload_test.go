@@ -177,7 +177,7 @@ func TestBadWorkloads(t *testing.T) {
 		want  string
 	}{
 		{plain, nil, "--qps: give the rate of the whole cluster"},
-		{plain, []string{"--url", "http://a/"}, "--workload: the file says what is requested; leave --url, --method and --body out"},
+		{plain, []string{"--url", "http://a/"}, "--workload: the file says what is requested; leave --url, --method, --body and --reply out"},
 		{plain, []string{"--method", "PUT"}, "--workload: the file says"},
 		{plain, []string{"--body", "x"}, "--workload: the file says"},
 		{plain, []string{"--body-file", "workload_test.go"}, "--workload: the file says"},

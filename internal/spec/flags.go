@@ -108,6 +108,7 @@ func (f *flagList) target(t targets.Spec) {
 	default:
 		f.withhold("--body-file", digest(t.Body))
 	}
+	f.add("--reply", t.Reply, "")
 	for _, d := range t.Data {
 		f.args = append(f.args, "--data", shownData(d))
 		if !slices.Contains(f.withheld, "--data") {

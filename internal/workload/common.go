@@ -15,9 +15,12 @@ type Common struct {
 	Checks  []string
 }
 
-// Add adds it to a step. What the step says itself wins: a header of the same name, and which statuses are good. Other
+// Add adds it to a step. Without headers and statuses, as over tcp, only checks are added. What the step says itself wins: a header of the same name, and which statuses are good. Other
 // checks add up.
 func (c Common) Add(s *targets.Step) {
+	if !targets.HasHeaders(s.URL) {
+		c.Headers, c.Expect = nil, ""
+	}
 	s.Headers = slices.Concat(s.Headers, besides(c.Headers, s.Headers))
 	own := s.Expect != "" || slices.ContainsFunc(s.Checks, ofStatus)
 	if !own && !slices.ContainsFunc(c.Checks, ofStatus) {

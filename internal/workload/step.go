@@ -24,7 +24,7 @@ func methods() []string { return []string{"get", "post", "put", "patch", "delete
 
 // stepKeys are the keys of a step.
 func stepKeys() []string {
-	return append(methods(), "method", "url", "at", "after", "header", "json", "body", "body_file", "form", "check", "expect", "take")
+	return append(methods(), "method", "url", "send", "reply", "at", "after", "header", "json", "body", "body_file", "form", "check", "expect", "take")
 }
 
 // flows reads all flows.
@@ -110,14 +110,14 @@ func (d *steps) step(e entry, first bool, due *time.Duration) (s targets.Step, e
 // request reads method and URL.
 func (d *steps) request(s *targets.Step, e entry, values map[string]*yaml.Node) error {
 	var given []string
-	for _, name := range append(methods(), "method") {
+	for _, name := range append(methods(), "method", "send") {
 		if values[name] != nil {
 			given = append(given, name)
 		}
 	}
 	switch {
 	case len(given) == 0:
-		return d.fail(e.key, "step %.70q says not what to request; write get: PATH, or method: NAME and url: PATH", s.Name)
+		return d.fail(e.key, "step %.70q says not what to request; write get: PATH, or method: NAME and url: PATH, or send: URL", s.Name)
 	case len(given) > 1:
 		return d.fail(values[given[1]], "a step is one request; leave %s or %s out", given[0], given[1])
 	case given[0] != "method" && values["url"] != nil:
@@ -141,7 +141,18 @@ func (d *steps) request(s *targets.Step, e entry, values map[string]*yaml.Node) 
 	if err != nil {
 		return err
 	}
-	s.URL, err = d.whole(at, text)
+	if s.URL, err = d.whole(at, text); err != nil {
+		return err
+	}
+	switch sends := given[0] == "send"; {
+	case sends == targets.HasHeaders(s.URL) && sends:
+		return d.fail(at, "send takes a URL without methods, such as tcp://host:port; of HTTP write get or post")
+	case sends == targets.HasHeaders(s.URL):
+		return d.fail(at, "this scheme has no methods; write send: URL")
+	case sends:
+		s.Method = ""
+	}
+	s.Reply, err = d.text(values["reply"], "reply: until \\n")
 	return err
 }
 
@@ -299,6 +310,9 @@ func (d *steps) body(s *targets.Step, values map[string]*yaml.Node) (err error) 
 		given = name
 	}
 	n := values[given]
+	if (given == "json" || given == "form") && !targets.HasHeaders(s.URL) {
+		return d.fail(n, "only http has types of bodies; write body: TEXT")
+	}
 	switch given {
 	case "json":
 		typed(s, "application/json")

@@ -120,6 +120,11 @@ func (t Text) Names() []string {
 	return all
 }
 
+// Placeholder returns the i-th placeholder alone, as a text.
+func (t Text) Placeholder(i int) Text {
+	return Text{[]part{{name: t.parts[i].name, value: t.parts[i].value}, {}}}
+}
+
 // WithLiterals returns the text with other literals, as many as Literals returns.
 func (t Text) WithLiterals(literals []string) Text {
 	parts := slices.Clone(t.parts)

@@ -59,6 +59,8 @@ stalls come on top of those of the server, and hold back its own answers only. F
 prints how many requests came, how many answers had which status, and how long they took: from the
 first byte of the request to the end of the answer.
 
+With --tcp or --udp it is an echo that counts lines or datagrams instead of HTTP requests.
+
 With --shop it serves:
   POST /login       {"user": NAME} gives {"token": T} and the cookie session
   GET /items        a list, and GET /items/{id} one of it: {"id": ID, "price": N}
@@ -94,6 +96,7 @@ type targetFlags struct {
 	routes                   routes
 	unique                   uniques
 	certificateFile, keyFile string
+	tcp, udp                 bool
 }
 
 func (f *targetFlags) AddFlags(c *cobra.Command) {
@@ -112,6 +115,8 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.Var(&f.routes, "route", "`PATTERN=SETTINGS`: latency, jitter, status, stall and body of some answers, such as '/slow/*=latency=50ms,status=503'; may be repeated")
 	s.BoolVar(&f.shop, "shop", false, "serve a small shop: logins with tokens, items, a cart, payments. See docs/target.md#a-shop")
 	s.Var(&f.unique, "unique", "count different values, and those that came more than once, of `WHAT` in requests: "+site.UniqueForms+"; may be repeated")
+	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
+	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
 	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
 }
@@ -127,7 +132,7 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 	if err := f.output.Check(); err != nil {
 		return nil, err
 	}
-	if err := f.checkAnswers(); err != nil {
+	if err := cmp.Or(f.checkAnswers(), f.setEcho()); err != nil {
 		return nil, cli.Config(err)
 	}
 	options := f.options
@@ -162,6 +167,28 @@ func (f *targetFlags) site() (*site.Site, error) {
 		all = site.Change(all, r)
 	}
 	return site.New(f.options.Status, all)
+}
+
+// setEcho chooses what the server speaks. An echo has nothing of HTTP.
+func (f *targetFlags) setEcho() error {
+	o := &f.options
+	switch {
+	case !f.tcp && !f.udp:
+		return nil
+	case f.tcp && f.udp:
+		return errors.New("--tcp and --udp: give one of them, and start a second server for the other")
+	case f.udp:
+		o.Echo = arrivals.Datagrams
+	default:
+		o.Echo = arrivals.Lines
+	}
+	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
+		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
+	}
+	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || f.certificateFile+f.keyFile != "" {
+		return errors.New("--tcp, --udp: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
+	}
+	return nil
 }
 
 func (f *targetFlags) checkAnswers() error {

@@ -1,0 +1,216 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/report"
+)
+
+// socketCase is a server of another protocol than HTTP.
+type socketCase struct {
+	args  []string
+	count func() int64
+	reset func()
+}
+
+// socketCases starts a server for each protocol.
+func socketCases(t *testing.T) map[string]socketCase {
+	t.Helper()
+	echo := func(kind, address string) *arrivals.Server {
+		s, err := arrivals.Start(arrivals.Options{Echo: kind, Addr: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	lines, datagrams, store := echo(arrivals.Lines, "[::1]:0"), echo(arrivals.Datagrams, "127.0.0.1:0"), redistest.Start(t)
+	return map[string]socketCase{
+		"tcp": {[]string{"--url", lines.URL(), "-d", "hello ${ordinal} from ${worker}\n", "--reply", `until \n`, "--check", "body has hello"}, lines.Count, lines.Reset},
+		"udp": {[]string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello"}, datagrams.Count, datagrams.Reset},
+		"redis": {[]string{"--url", store.URL(), "-d", "INCR n", "--check", `body matches /^\d+$/`}, func() int64 {
+			n, _ := store.Client().Get(t.Context(), "n").Int64() // 0 before the first one
+			return n
+		}, func() { store.Client().Del(t.Context(), "n") }},
+	}
+}
+
+// TestSocketsAreExact: over tcp, udp and to a Redis, three workers send the exact count, also after a change of the
+// rate. If one is killed, what arrived is what was sent, and at most what is lost.
+func TestSocketsAreExact(t *testing.T) {
+	besides(t)
+	const requests = 3000
+	for name, c := range socketCases(t) {
+		t.Run(name, func(t *testing.T) {
+			b := &bed{t: t, redis: redistest.Start(t)}
+			start := func(run string, more ...string) (ps []*process) {
+				args := append(append(patient(), "--min-workers", "3"), append(c.args, more...)...)
+				for range 3 {
+					ps = append(ps, b.worker(run, args...))
+				}
+				return ps
+			}
+			ps := start("whole", "--qps", "1000", "-n", fmt.Sprint(requests))
+			until(t, "500 requests", func() bool { return c.count() >= 500 })
+			b.loadctl("set-rate", "whole", "2000")
+			for _, p := range ps {
+				p.wait(0)
+			}
+			r := b.report("whole")
+			if n := c.count(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || len(r.Errors) > 0 {
+				t.Errorf("%d arrived, %+v, errors %v, complete %v", n, r.Audit, r.Errors, r.Complete)
+			}
+			c.reset()
+			ps = start("killed", "--qps", "1000", "--duration", "6s", "--on-redis-loss", "stop")
+			until(t, "1,000 requests", func() bool { return c.count() >= 1000 })
+			ps[0].signal(syscall.SIGKILL)
+			<-ps[0].Exited
+			b.loadctl("set-rate", "killed", "500")
+			for _, p := range ps[1:] {
+				p.wait(0)
+			}
+			r = b.report("killed")
+			if n, a := c.count(), r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 3000 || a.Asked >= 6000 {
+				t.Errorf("%d arrived, %+v", n, a)
+			}
+		})
+	}
+}
+
+// TestOwnRedisIsRefused: load on the Redis that holds the run would slow down what controls it. Nothing is sent, and no
+// run is created. The login of a target is in no output.
+func TestOwnRedisIsRefused(t *testing.T) {
+	besides(t)
+	b := &bed{t: t, redis: redistest.Start(t)}
+	b.redis.SetUser(t, "ann", "on", ">s3cr3t", "~*", "+@all")
+	_, port, _ := strings.Cut(b.redis.Addr(), ":")
+	for _, host := range []string{"127.0.0.1", "localhost"} { // two names of one server
+		url := "redis://ann:s3cr3t@" + host + ":" + port + "/2"
+		p := b.worker("own", "--url", url, "-d", "FLUSHALL", "--qps", "10", "--duration", "1s")
+		p.wait(104)
+		if shown := p.Stderr.String(); !strings.Contains(shown, "the target is the Redis that holds the run; nothing was sent") || strings.Contains(shown, "s3cr3t") {
+			t.Error(shown)
+		}
+	}
+	if out := b.loadctl("ls"); strings.Contains(out, "own") {
+		t.Error(out)
+	}
+	other := redistest.Start(t)
+	other.SetUser(t, "ann", "on", ">s3cr3t", "~*", "+@all")
+	p := b.worker("other", "--url", "redis://ann:s3cr3t@"+other.Addr(), "-d", "SET k s3cr3t", "--qps", "10", "--duration", "1s")
+	p.wait(0)
+	all := p.Stderr.String() + p.Stdout.String()
+	for _, format := range []string{"text", "markdown", "html", "json"} {
+		all += b.loadctl("report", "other", "-o", format)
+	}
+	if strings.Contains(all, "s3cr3t") || strings.Contains(all, "ann:") {
+		t.Error("the login is shown")
+	}
+	// A worker that joins by name is told of the target by Redis, and refuses as well.
+	b.loadctl("create", "named", "--url", "redis://ann:s3cr3t@"+b.redis.Addr(), "-d", "PING", "--qps", "10", "--duration", "1s")
+	b.worker("named", "--allow-any").wait(104)
+}
+
+// TestSocketsInAWorkload: a flow may mix schemes, and thresholds judge its steps.
+func TestSocketsInAWorkload(t *testing.T) {
+	besides(t)
+	b := newBed(t)
+	cases := socketCases(t)
+	text := fmt.Sprintf(`base: %s
+rate: 300 requests/s
+duration: 2s
+header: {X-All: "yes"}
+flows:
+  mixed:
+    - page: {get: /page, check: status 200}
+    - line: {send: '%s', body: "id=${ordinal}\n", reply: 'until \n', take: {id: 'regex id=(\d+)'}}
+    - count: {send: '%s', body: 'INCR n', check: 'size > 0B'}
+thresholds: ["errors{step=line}:rate==0%%", "latency{step=count}:max<30s"]
+`, b.web.URL(), cases["tcp"].args[1], cases["redis"].args[1])
+	file := filepath.Join(t.TempDir(), "w.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.worker("flow", append(patient(), "--workload", file)...).judged()
+	if page, line, count := b.web.Count(), cases["tcp"].count(), cases["redis"].count(); page != 200 || line != 200 || count != 200 {
+		t.Errorf("%d, %d and %d arrived, want 200 each", page, line, count)
+	}
+	if r := b.told("flow"); len(r.Errors) > 0 || len(r.Thresholds) != 2 || r.Thresholds[0].Result == "failed" || len(r.Steps) != 3 || r.Steps[1].Completed != 200 {
+		t.Errorf("%+v, %+v", r.Steps, r.Thresholds)
+	}
+}
+
+// judged waits for the end of a worker whose thresholds may fail on a busy machine: they are about time.
+func (p *process) judged() {
+	p.t.Helper()
+	if code, ended := p.Wait(60 * time.Second); !ended || code != 0 && code != 98 && code != 99 {
+		p.t.Fatalf("exit code %d, %s", code, p.Stderr.String())
+	}
+}
+
+// told is report for such a run.
+func (b *bed) told(run string) (r report.Report) {
+	b.t.Helper()
+	out, stderr, code := b.try("report", run, "-o", "json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		b.t.Fatalf("%d, %v, %s", code, err, stderr)
+	}
+	if err := r.CheckAudit(); err != nil {
+		b.t.Errorf("audit: %v", err)
+	}
+	return r
+}
+
+// TestSocketsExample: examples/sockets sends lines and datagrams in exact shares.
+func TestSocketsExample(t *testing.T) {
+	besides(t)
+	b := &bed{t: t, redis: redistest.Start(t)}
+	cases := socketCases(t)
+	at := func(name string) string {
+		_, address, _ := strings.Cut(cases[name].args[1], "://")
+		return address
+	}
+	file, err := filepath.Abs("../../examples/sockets/workload.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.worker("example", append(patient(), "--workload", file, "--duration", "3s",
+		"--connect-to", "127.0.0.1:8080:"+at("tcp"), "--connect-to", "127.0.0.1:8081:"+at("udp"))...).judged()
+	if lines, datagrams := cases["tcp"].count(), cases["udp"].count(); lines != 300 || datagrams != 300 {
+		t.Errorf("%d lines and %d datagrams arrived, want 300 each", lines, datagrams)
+	}
+	if r := b.told("example"); len(r.Errors) > 0 || !r.Complete {
+		t.Errorf("%v, complete %v", r.Errors, r.Complete)
+	}
+}
+
+// TestUnfitFlags: flags that make no sense for a scheme are a clear error of one line.
+func TestUnfitFlags(t *testing.T) {
+	besides(t)
+	b := newBed(t)
+	for want, args := range map[string][]string{
+		"method: tcp has none":                 {"--url", "tcp://127.0.0.1:9", "-d", "x", "-m", "GET"},
+		"header: udp has none":                 {"--url", "udp://127.0.0.1:9", "-d", "x", "-H", "A: b"},
+		"redirects: only http":                 {"--url", "redis://127.0.0.1:9", "-d", "PING", "--redirects", "1"},
+		"unix socket: udp has none":            {"--url", "udp://127.0.0.1:9", "-d", "x", "--unix-socket", "/s"},
+		"reply: only tcp and udp":              {"--url", "http://127.0.0.1:9", "--reply", "any"},
+		"--body-hex: write pairs":              {"--url", "tcp://127.0.0.1:9", "--body-hex", "5"},
+		"--body-hex and another body":          {"--url", "tcp://127.0.0.1:9", "--body-hex", "50", "-d", "x"},
+		"reach the target: dial tcp 127.0.0.1": {"--url", "tcp://127.0.0.1:1", "-d", "x"},
+	} {
+		p := b.worker("unfit", append(args, "--qps", "10", "--duration", "1s")...)
+		p.wait(104)
+		if shown := p.Stderr.String(); !strings.Contains(shown, want) || strings.Count(shown, "\n") != 1 {
+			t.Errorf("%q: %s, want %s", args, shown, want)
+		}
+	}
+}
