@@ -12,6 +12,10 @@ import (
 type Look struct {
 	Progress
 
+	// StepsPerFlow is the mean number of requests of a flow, 1 without flows; 0 = it is unknown. Rate and RateThen count
+	// flows, and commands count requests.
+	StepsPerFlow float64
+
 	// Report is that of the run so far. When Settled is true, it is the report that loadctl report prints.
 	Report report.Report
 
@@ -56,7 +60,7 @@ func (l *Live) Look(ctx context.Context) (Look, error) {
 		l.pulses[beat.Worker+"/"+beat.Incarnation] = pulse(beat)
 	}
 	rep, err := Report(ctx, l.run)
-	return Look{Progress: p, Report: rep, Pulses: l.pulses}, err
+	return Look{Progress: p, StepsPerFlow: l.run.Spec.Target.StepsPerFlow(), Report: rep, Pulses: l.pulses}, err
 }
 
 // pulse returns what an interval tells of its process.
