@@ -76,7 +76,7 @@ func (p *Push) Start(source Source, trouble func(error)) (last func() error) {
 		case err := <-ended:
 			return err
 		case <-time.After(lastPush + 500*time.Millisecond): // Redis hangs, and a call to it does not obey
-			return p.explain(errors.New("Redis does not answer"))
+			return p.explain(errors.New("Redis does not answer")) //nolint:staticcheck // a name begins it
 		}
 	}
 }

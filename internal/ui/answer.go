@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,7 +53,7 @@ func send(w http.ResponseWriter, status int, text []byte) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writePatience))
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(text[:len(text):len(text)], '\n')) // the client may have gone
+	_, _ = w.Write(append(slices.Clip(text), '\n')) // the client may have gone
 }
 
 // errBad marks an error in the request itself.

@@ -138,7 +138,7 @@ func makeKey(path string) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	_, err = f.WriteString(random())
 	if err := errors.Join(err, f.Close()); err != nil {
 		return err
