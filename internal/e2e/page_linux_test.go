@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -144,16 +145,44 @@ func TestPageByKeyboard(t *testing.T) {
 	until(t, "the end of the pause", func() bool { return b.status("x").Phase == "running" })
 	tab.Until(`document.activeElement.textContent === "Pause" && document.getElementById("announce").textContent !== ""`)
 	to(t, tab, "Stop…")
-	tab.Do(chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Escape))
+	tab.Do(chromedp.KeyEvent(kb.Enter))
+	tab.Until(`document.querySelector("dialog[open]")`)
+	tab.Do(chromedp.KeyEvent(kb.Escape))
 	tab.Until(`!document.querySelector("dialog")`)
-	if b.status("x").Phase != "running" {
-		t.Fatal("Escape stops the run")
+	if phase := b.status("x").Phase; phase != "running" {
+		t.Fatalf("after Escape the run is %s", phase)
 	}
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	to(t, tab, "Stop the run")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	until(t, "the stop", func() bool { return b.status("x").Phase == "stopped" })
 	tab.Until(`document.querySelector("fieldset").disabled && document.querySelector(".why").textContent === "The run is over."`)
+	still(t, tab)
+}
+
+// TestPageRateOfFlows: the page shows and changes the rate in requests, as set-rate takes it, also if flows have several
+// steps.
+func TestPageRateOfFlows(t *testing.T) {
+	b := newBed(t)
+	file := filepath.Join(t.TempDir(), "flows.yaml")
+	text := "base: " + b.web.URL() + "\nflows:\n  shop:\n    - list: {get: /list}\n    - cart: {get: /cart}\n    - pay: {get: /pay}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.worker("x", append(patient(), "--workload", file, "--qps", "90")...)
+	b.started(10)
+	tab := b.ui("--control").pages(t)("#/run/x", browsertest.Look{})
+	tab.Until(`document.querySelector("fieldset:not([disabled])")`)
+	press := func(button string, flows float64, requests string) {
+		t.Helper()
+		browsertest.Value[bool](tab, fmt.Sprintf(`(document.querySelector('[aria-label=%q]').click(), true)`, button))
+		until(t, fmt.Sprint(flows, " flows/s"), func() bool { return b.status("x").Rate == flows })
+		tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, requests))
+	}
+	tab.Until(rateTile + ` === "90/s" && document.querySelector("input[name=rate]").placeholder === "now 90 requests/s"`)
+	press("10 % more", 33, "99")
+	press("10 % less", 29.7, "89.1")
+	tab.Until(`[...document.querySelectorAll(".tile")].some(e => e.textContent.includes("29.7 flows/s"))`)
 	still(t, tab)
 }
 

@@ -237,6 +237,56 @@ func TestUIBodiesAreSmall(t *testing.T) {
 	}
 }
 
+// TestUIRefusesSmuggling: requests that a proxy may read differently are refused, and so are two hosts. A head that does
+// not end is given up.
+func TestUIRefusesSmuggling(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.going("x")
+	v := b.ui("--control").viewer()
+	session := "Host: localhost\r\nConnection: close\r\nCookie: " + v.cookie.Name + "=" + v.cookie.Value + "\r\nContent-Type: application/json\r\n"
+	const post, body = "POST /api/v1/runs/x/rate HTTP/1.1\r\n", `{"rate":"1"}`
+	for name, attack := range map[string]struct {
+		request string
+		status  int
+	}{
+		"two lengths":            {post + session + "Content-Length: 12\r\nContent-Length: 0\r\n\r\n" + body, 400},
+		"a length with a sign":   {post + session + "Content-Length: +12\r\n\r\n" + body, 400},
+		"an unknown encoding":    {post + session + "Transfer-Encoding: chunked, identity\r\n\r\n" + body, 501},
+		"a space in a name":      {post + session + "Content-Length : 12\r\n\r\n" + body, 400},
+		"two hosts":              {"GET / HTTP/1.1\r\nHost: attacker.example\r\n" + session + "\r\n", 400},
+		"no host":                {"GET / HTTP/1.1\r\n\r\n", 400},
+		"a host in the address":  {"GET http://attacker.example/ HTTP/1.1\r\n" + session + "\r\n", 403},
+		"a user in the host":     {"GET / HTTP/1.1\r\nHost: localhost@attacker.example\r\n\r\n", 400},
+		"a tunnel":               {"CONNECT attacker.example:80 HTTP/1.1\r\n" + session + "\r\n", 403},
+		"a name of the proxy":    {"GET / HTTP/1.1\r\nHost: attacker.example\r\nX-Forwarded-Host: localhost\r\n\r\n", 403},
+		"another method by name": {"GET /api/v1/runs/x/pause HTTP/1.1\r\nX-HTTP-Method-Override: POST\r\n" + session + "\r\n", 405},
+	} {
+		if got := raw(t, v.ui.address(), attack.request); got != attack.status {
+			t.Errorf("%s: %d, want %d", name, got, attack.status)
+		}
+	}
+	c, err := net.Dial("tcp", v.ui.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	began, head := time.Now(), "GET / HTTP/1.1\r\n"
+	for range 40 { // slower than any network, and never done
+		if _, err = io.WriteString(c, head); err != nil {
+			break
+		}
+		head = "X: y\r\n"
+		time.Sleep(500 * time.Millisecond)
+	}
+	if took := time.Since(began); err == nil || took < 3*time.Second || took > 15*time.Second {
+		t.Errorf("a head that does not end was awaited for %v", took)
+	}
+	if s := b.status("x"); s.Rate != 100 || s.Phase != "running" {
+		t.Errorf("the run is %s at %v", s.Phase, s.Rate)
+	}
+}
+
 // TestUISlowPages: a thousand pages that do not read cost little memory, and another page gets its frames in time.
 func TestUISlowPages(t *testing.T) {
 	b := newBed(t)

@@ -172,7 +172,7 @@ func (v *viewer) follow(name string) *follower {
 		v.t.Fatal(err)
 	}
 	req.AddCookie(v.cookie)
-	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req) //nolint:bodyclose // the reader below closes it
+	res, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req) //nolint:bodyclose // the goroutine below closes it
 	if err != nil {
 		v.t.Fatal(err)
 	}

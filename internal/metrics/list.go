@@ -137,7 +137,7 @@ func gauges() []Metric {
 	}
 	return []Metric{
 		{Name: Up, Kind: Gauge, Unit: "{state}", Help: "1 if Redis answered all questions about runs, 0 if not: then counters stand still and gauges are absent"},
-		one("loadctl_rate_asked", "{request/s}", "Requests per second that are asked for now, of the whole fleet",
+		one("loadctl_rate_asked", "{request/s}", "Requests per second that are asked for now, of the whole fleet (flows, in a workload of flows)",
 			func(l results.Look) float64 { return l.Rate }),
 		one("loadctl_requests_in_flight", "{request}", "Requests sent that have not ended, by workers that are present",
 			func(l results.Look) float64 { return float64(l.InFlight) }),

@@ -12,11 +12,12 @@ import (
 type Look struct {
 	Progress
 
+	// StepsPerFlow is the mean number of requests of a flow, 1 without flows; 0 = it is unknown. Rate and RateThen count
+	// flows, and commands count requests.
+	StepsPerFlow float64
+
 	// Report is that of the run so far. When Settled is true, it is the report that loadctl report prints.
 	Report report.Report
-
-	// Steps is how many requests a slot makes on average. Progress counts slots, and commands count requests.
-	Steps float64
 
 	// Pulses tell what each process did in its newest interval, by worker/incarnation. A process that has published
 	// nothing since Live began has none.
@@ -59,7 +60,7 @@ func (l *Live) Look(ctx context.Context) (Look, error) {
 		l.pulses[beat.Worker+"/"+beat.Incarnation] = pulse(beat)
 	}
 	rep, err := Report(ctx, l.run)
-	return Look{Progress: p, Report: rep, Steps: l.run.Spec.Target.StepsPerFlow(), Pulses: l.pulses}, err
+	return Look{Progress: p, StepsPerFlow: l.run.Spec.Target.StepsPerFlow(), Report: rep, Pulses: l.pulses}, err
 }
 
 // pulse returns what an interval tells of its process.

@@ -156,7 +156,7 @@ func (v view) rate() float64 {
 }
 
 // steps returns how many requests a slot makes on average.
-func (v view) steps() float64 { return cmp.Or(v.look.Steps, 1) }
+func (v view) steps() float64 { return cmp.Or(v.look.StepsPerFlow, 1) }
 
 // rateText says what is asked for now, and what comes next.
 func (v view) rateText() string {

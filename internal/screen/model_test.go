@@ -53,7 +53,7 @@ func TestKeys(t *testing.T) {
 		{"more", nil, []string{"+"}, []Order{rate("880")}, "set-rate …"},
 		{"more twice", nil, []string{"+", "="}, []Order{rate("880"), rate("968")}, ""},
 		{"less", nil, []string{"-", "_"}, []Order{rate("720"), rate("648")}, ""},
-		{"flows of three requests", func(s *Screen) { s.look.Steps = 3 }, []string{"+"}, []Order{rate("2640")}, ""},
+		{"flows of three requests", func(s *Screen) { s.look.StepsPerFlow = 3 }, []string{"+"}, []Order{rate("2640")}, ""},
 		{"rate 0", func(s *Screen) { s.look.Rate, s.look.RateThen = 0, 0 }, []string{"+"}, nil, "the rate is 0; press r to type one"},
 		{"typed", nil, []string{"r", "2", "k", "enter"}, []Order{rate("2k")}, ""},
 		{"typed with a time", nil, []string{"r", "9", "backspace", "5", " ", "3", "s", "enter"}, []Order{{"set-rate", "5", "3s"}}, ""},

@@ -2,6 +2,7 @@ package ui
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
@@ -48,12 +49,9 @@ func TestFrameSize(t *testing.T) {
 	seed := maphash.MakeSeed()
 	for _, workers := range []int{50, 4000} {
 		before, now := NewFrame(long(899, workers), true), NewFrame(long(900, workers), true)
-		had, err := fingerprint(seed, before)
-		if err != nil {
-			t.Fatal(err)
-		}
-		has, err := fingerprint(seed, now)
-		if err != nil {
+		had, err1 := fingerprint(seed, before)
+		has, err2 := fingerprint(seed, now)
+		if err := errors.Join(err1, err2); err != nil {
 			t.Fatal(err)
 		}
 		delta := now.since(had, has)

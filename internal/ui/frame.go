@@ -25,8 +25,9 @@ import (
 type Frame struct {
 	At       time.Time     `json:"at"`    // Redis clock
 	Phase    string        `json:"phase"` // as in loadctl status -o json
-	Rate     float64       `json:"rate"`  // requests per second, as commands take it; of flows of several steps, all their requests
+	Rate     float64       `json:"rate"`  // flows per second
 	RateThen float64       `json:"rate_then"`
+	Steps    float64       `json:"steps_per_flow"` // mean number of requests of a flow: commands take Rate · Steps
 	EndsAt   time.Time     `json:"ends_at,omitzero"`
 	EndedAt  time.Time     `json:"ended_at,omitzero"`
 	LeftNS   time.Duration `json:"left_ns,omitempty"`
@@ -64,9 +65,8 @@ const MostMembers = 200
 func NewFrame(l results.Look, control bool) Frame {
 	rep := l.Report
 	fleet := l.Fleet()
-	steps := cmp.Or(l.Steps, 1)
 	f := Frame{
-		At: l.Now(), Phase: l.Phase, Rate: l.Rate * steps, RateThen: l.RateThen * steps, EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
+		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, Steps: cmp.Or(l.StepsPerFlow, 1), EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
 		Members: l.Members, Awaits: l.MinWorkers, InFlight: l.InFlight, Settled: l.Settled, Control: control,
 		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), FleetStates: states(fleet), Fleet: foremost(fleet),
 	}

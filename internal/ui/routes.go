@@ -56,8 +56,7 @@ func (s *Server) routes() (http.Handler, error) {
 			pattern = "/{$}"
 		}
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, q *http.Request) {
-			headOfGet := q.Method == "HEAD" && r.method == "GET" && r.path != "/login"
-			if q.Method != r.method && !headOfGet {
+			if q.Method != r.method && (q.Method != "HEAD" || r.method != "GET" || r.path == "/login") {
 				w.Header().Set("Allow", r.method)
 				refuse(w, http.StatusMethodNotAllowed, fmt.Sprintf("use %s for this address", r.method))
 				return

@@ -2,6 +2,7 @@ import { command } from "./api.js";
 import { confirm } from "./dialog.js";
 import { element, say } from "./dom.js";
 import { rate } from "./format.js";
+import { requestsOf } from "./frames.js";
 import { button, fresh, section } from "./parts.js";
 
 /* controls are the hand on a run. Without the right to give commands all of them are disabled, and say why. tell(text) speaks to those who
@@ -81,7 +82,7 @@ function rateForm(now, give) {
   box.append(to.box, over.box, go);
   const change = async (text, time) => {
     now.wanted = { rate: Number(text), at: Date.parse(now.frame.at) }; // at once: the next press may come before the answer
-    const why = await give("rate", time ? { rate: text, over: time } : { rate: text }, `The rate becomes ${text}/s${time ? ` over ${time}` : ""}.`);
+    const why = await give("rate", time ? { rate: text, over: time } : { rate: text }, `The rate becomes ${text} requests/s${time ? ` over ${time}` : ""}.`);
     if (why) now.wanted = null;
     return why;
   };
@@ -101,16 +102,16 @@ function rateForm(now, give) {
     box,
     steps,
     show: (frame) => {
-      to.input.placeholder = frame.report.closed_loop ? "it has no rate" : `now ${rate(frame.rate || frame.rate_then)}/s`;
+      to.input.placeholder = frame.report.closed_loop ? "it has no rate" : `now ${rate(requestsOf(frame, frame.rate || frame.rate_then))} requests/s`;
       all.forEach((e) => (e.disabled = Boolean(frame.report.closed_loop)));
     },
   };
 }
 
-// latest is the rate last asked for: a command may be too new for the frame.
+// latest is the rate last asked for, in requests as commands take it: a command may be too new for the frame.
 function latest({ frame, wanted }) {
   if (wanted && wanted.rate && Date.parse(frame.at) - wanted.at < 2000) return wanted.rate;
-  return frame.rate || frame.rate_then;
+  return requestsOf(frame, frame.rate || frame.rate_then);
 }
 
 // flowButtons begin, hold and end a run.

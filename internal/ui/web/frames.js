@@ -15,3 +15,8 @@ function joined(old, young, from) {
   if (!from) return young ?? [];
   return (old ?? []).slice(0, from).concat(young ?? []).slice(-most);
 }
+
+// requestsOf is a rate of a frame, which counts flows, in requests per second, as commands take it.
+export function requestsOf(frame, flows) {
+  return Number((flows * frame.steps_per_flow).toPrecision(12)); // without the error of the product
+}

@@ -11,7 +11,7 @@ export function runsPage(root, route, shell) {
   document.title = "Runs · loadctl";
   const head = element("header");
   head.append(element("h1", "", "Runs"));
-  const list = section("In Redis", "", "The newest first.");
+  const list = section("In Redis", "", "The newest first. Rate and asked count flows, if the workload has flows.");
   const none = element("p", "empty", "There are no runs. Create one with loadctl create, or begin with loadctl run.");
   const t = table("counts", "Runs", ["run", "phase", "#rate", "#workers", "#asked", "target", "created"]);
   list.append(none, t.box);

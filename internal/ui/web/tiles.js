@@ -1,5 +1,6 @@
 import { element, say } from "./dom.js";
 import { clock, count, duration, rate, share } from "./format.js";
+import { requestsOf } from "./frames.js";
 
 // tiles are the key figures. Each number that the JSON report has names its path there.
 export function tiles() {
@@ -37,13 +38,13 @@ function bound(r, name) {
 }
 
 const figures = [
-  ["asked", "asked", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : whole(r.asked, "by the schedule", "asked"))],
-  ["sent", "sent", (f, r) => whole(r.sent, rate(r.rate) + "/s on average", "sent")],
+  ["asked", "asked", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : whole(r.asked, f.steps_per_flow > 1 ? "flows, by the schedule" : "by the schedule", "asked"))],
+  ["sent", "sent", (f, r) => whole(r.sent, `${rate(r.rate)}${f.steps_per_flow > 1 ? " flows" : ""}/s on average`, "sent")],
   ["ok", "ok", (f, r) => whole(r.audit.completed, r.audit.completed + r.audit.failed ? `${rate(r.throughput)}/s · ${share(r.success)}` : "nothing has ended", "audit.completed")],
   ["failed", "failed", (f, r) => whole(r.audit.failed, mostFrequent(r.errors), "audit.failed")],
   ["", "in flight", (f) => [count(f.in_flight), "sent, not ended"]],
   ["", "workers", (f) => [count(f.members), absent(f)]],
-  ["", "rate asked for", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : [rate(f.rate) + "/s", next(f)])],
+  ["", "rate asked for", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : [rate(requestsOf(f, f.rate)) + "/s", next(f)])],
   ["", "time", (f, r) => [clock(Math.floor(r.duration_s)), left(f)]],
   ["p50", "latency p50", (f, r) => time(r, "p50", 2)],
   ["p99", "latency p99", (f, r) => time(r, "p99", 100)],
@@ -64,7 +65,8 @@ function absent(f) {
 
 function next(f) {
   if (["stopped", "ended"].includes(f.phase)) return "it is over";
-  return f.rate_then !== f.rate ? `then ${rate(f.rate_then)}/s` : "of the whole fleet";
+  if (f.rate_then !== f.rate) return `requests, then ${rate(requestsOf(f, f.rate_then))}/s`;
+  return f.steps_per_flow > 1 ? `requests, in ${rate(f.rate)} flows/s` : "requests per second";
 }
 
 function left(f) {
