@@ -80,7 +80,7 @@ func TestScreenKeys(t *testing.T) {
 				t.Errorf("rate %v", got)
 			}
 			m.Press("r")
-			m.See("rate of the whole cluster")
+			m.See("rate: ", "of the whole cluster")
 			m.Type("9999")
 			m.Press("BSpace", "C-u")
 			m.Type("50")
@@ -103,7 +103,7 @@ func TestScreenKeys(t *testing.T) {
 			m.Press("Space")
 			m.See("keys  running", "space pause")
 			m.Press("s")
-			m.See("stop keys? It cannot be started again.")
+			m.See("y stops keys, any other key does not")
 			m.Press("n")
 			m.See("not stopped")
 			m.Press("s", "y")

@@ -56,9 +56,9 @@ func (v view) footer() string {
 func (v view) answer() string {
 	switch {
 	case v.asks == theRate:
-		return v.inks.strong.Render("rate of the whole cluster (500, 2k, 2k over 30s): ") + v.typed + v.inks.marked.Render(" ") + v.inks.faint.Render("  enter sets it, esc does not")
+		return v.inks.strong.Render("rate: ") + v.typed + v.inks.marked.Render(" ") + v.inks.faint.Render("  of the whole cluster: 500, 2k, 2k over 30s; enter or esc")
 	case v.asks == theStop:
-		return v.inks.bad.Render(cell("stop "+v.run+"? It cannot be started again.  y stops it, any other key does not", v.width))
+		return v.inks.bad.Render(cell("y stops "+v.run+", any other key does not. It cannot be started again.", v.width))
 	case v.refused:
 		return v.inks.bad.Render(cell(v.said, v.width))
 	}

@@ -16,6 +16,7 @@ type model struct {
 	asks   question
 	typed  string // the answer so far
 	wanted wanted
+	held   held
 }
 
 // A question is what the keyboard is for.
@@ -33,7 +34,13 @@ type wanted struct {
 	at   time.Time
 }
 
-// believed is how long the rate of a command is believed before a look must show it.
+// held is the command of the space bar that was given last, and when.
+type held struct {
+	command string
+	at      time.Time
+}
+
+// believed is how long a command is believed before a look must show what it does.
 const believed = 2 * time.Second
 
 // mostTyped bounds a typed rate.
@@ -135,9 +142,18 @@ func (m model) act(key string, v view) model {
 	case "s":
 		m.asks = theStop
 	case "space":
-		m.screen.order(Order{Command: map[bool]string{true: "resume", false: "pause"}[v.look.Phase == "paused"]})
+		m.hold(v.look.Phase == "paused")
 	}
 	return m
+}
+
+// hold pauses the run, or resumes it if it is paused. It counts from the command given last, as step does.
+func (m *model) hold(paused bool) {
+	if time.Since(m.held.at) < believed {
+		paused = m.held.command == "pause"
+	}
+	m.held = held{map[bool]string{true: "resume", false: "pause"}[paused], time.Now()}
+	m.screen.order(Order{Command: m.held.command})
 }
 
 // step changes the rate by a factor. It counts from the rate asked for last, so two presses are two steps.

@@ -64,6 +64,7 @@ func TestKeys(t *testing.T) {
 		{"no stop", nil, []string{"s", "+", "y"}, nil, "not stopped"},
 		{"pause", nil, []string{" "}, []Order{{Command: "pause"}}, ""},
 		{"resume", func(s *Screen) { s.look.Phase = "paused" }, []string{" "}, []Order{{Command: "resume"}}, ""},
+		{"pause and resume", nil, []string{" ", " ", " "}, []Order{{Command: "pause"}, {Command: "resume"}, {Command: "pause"}}, ""},
 		{"read-only", func(s *Screen) { s.options.Give = nil }, []string{"+", "s", "y", " ", "r"}, nil, "this screen is read-only; leave out --read-only to give commands"},
 		{"over", func(s *Screen) { s.look.Phase = "stopped" }, []string{"s", "y"}, nil, "the run is over"},
 		{"waiting", func(s *Screen) { s.look.Phase = "waiting" }, []string{" "}, nil, "the run has not begun"},

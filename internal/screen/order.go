@@ -61,5 +61,5 @@ func (s *Screen) give(ctx context.Context, o Order) (string, error) {
 func (s *Screen) tell(what string, refused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.said, s.refused = what, refused
+	s.said, s.refused, s.saidAt = what, refused, time.Now()
 }

@@ -52,15 +52,16 @@ type Screen struct {
 	mu      sync.Mutex
 	look    *results.Look // nil = nothing is known yet
 	fleet   []results.Member
-	trouble string   // why there is nothing newer
-	said    string   // the answer to the newest command
-	refused bool     // said is an error
-	log     []string // messages of this process
-	bug     error    // why the screen ended; nil = no bug
-	closed  bool     // the terminal is given back
-	lost    int      // older messages that were thrown away
-	width   int      // of the terminal, columns
-	height  int      // rows
+	trouble string    // why there is nothing newer
+	said    string    // the answer to the newest command
+	refused bool      // said is an error
+	saidAt  time.Time // when
+	log     []string  // messages of this process
+	bug     error     // why the screen ended; nil = no bug
+	closed  bool      // the terminal is given back
+	lost    int       // older messages that were thrown away
+	width   int       // of the terminal, columns
+	height  int       // rows
 }
 
 // mostLog is how many messages a screen keeps until it is closed.
@@ -175,12 +176,19 @@ func (s *Screen) leaveBehind(to io.Writer) {
 	}
 }
 
+// saidFor is how long the answer to a command stays.
+const saidFor = 10 * time.Second
+
 // view returns what there is to show now.
 func (s *Screen) view() view {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	said := s.said
+	if time.Since(s.saidAt) > saidFor {
+		said = ""
+	}
 	return view{
-		run: s.options.Run, quit: s.options.Quit, look: s.look, fleet: s.fleet, trouble: s.trouble, said: s.said, refused: s.refused, log: s.log,
+		run: s.options.Run, quit: s.options.Quit, look: s.look, fleet: s.fleet, trouble: s.trouble, said: said, refused: s.refused, log: s.log,
 		width: s.width, height: s.height, readOnly: s.options.Give == nil, inks: newInks(),
 	}
 }
