@@ -54,13 +54,13 @@ func hold(ctx context.Context, o screen.Options, look looker, taken func(*screen
 		taken(s)
 	}
 	giveBack := func() { _ = s.Close() }
+	defer lastly.Do(ctx, giveBack)() // until Close is done: the second signal may come while it works
+	defer onHangUp(giveBack)()
 	defer func() {
 		if bug := s.Close(); bug != nil {
 			panic(bug)
 		}
 	}()
-	defer lastly.Do(ctx, giveBack)()
-	defer onHangUp(giveBack)()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
