@@ -4,37 +4,32 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/internal/spec"
-	"github.com/loadctl/loadctl/pacer"
 )
 
 func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 	var over cli.Duration
-	var rate pacer.Rate
+	var order run.RateOrder
 	c := newChangeCommand(redis, "set-rate RUN RATE", "Change the rate of the whole cluster, at once or over some time", 2,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
-			slots, err := spec.FlowRate(r.Spec.Target, rate)
-			if err != nil {
-				return run.Change{}, cli.Config(err)
+			done, err := order.Give(ctx, r)
+			if errors.Is(err, run.ErrInexact) {
+				err = cli.Config(err)
 			}
-			return r.SetRate(ctx, slots, time.Duration(over))
+			return done, err
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // check the arguments before asking Redis
-		if strings.EqualFold(args[1], "max") {
-			return cli.Config(errors.New("set-rate: a run with a rate cannot become a closed loop; stop it, and create one with --qps max"))
-		}
-		if rate, err = pacer.ParseRate(args[1]); err != nil {
+		if order, err = run.ParseRateOrder(args[1], ""); err != nil {
 			return cli.Config(err)
 		}
-		if d := time.Duration(over); d != 0 && (d < run.MinRamp || d > run.MaxRamp) {
-			return cli.Config(fmt.Errorf("--over: give a time from %v to %v, such as 30s", run.MinRamp, run.MaxRamp))
+		order.Over = time.Duration(over)
+		if err := order.CheckOver(); err != nil {
+			return cli.Config(fmt.Errorf("--over: %w", err))
 		}
 		return nil
 	}

@@ -43,85 +43,102 @@ func read(t *testing.T, args []string) spec.Spec {
 // drawn is a spec that flags can describe. Which parts it has is drawn.
 func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 	t.Helper()
-	one := func(all ...string) string { return all[r.IntN(len(all))] }
-	yes := func() bool { return r.IntN(2) == 0 }
-	span := func(least, most time.Duration) time.Duration {
-		unit := []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour}[r.IntN(4)]
-		return min(most, max(least, time.Duration(1+r.IntN(90))*unit))
-	}
+	d := dice{r}
 	s := spec.Spec{
-		Target:      targets.Spec{URL: one("http://127.0.0.1:8080/", "https://h/x?y=z&a=%20#f", "http://[::1]/a b"), Timeout: targets.DefaultTimeout},
+		Target:      targets.Spec{URL: d.one("http://127.0.0.1:8080/", "https://h/x?y=z&a=%20#f", "http://[::1]/a b"), Timeout: targets.DefaultTimeout},
 		QPS:         pacer.Rate{Den: 1},
 		MaxLag:      spec.DefaultMaxLag,
 		CatchUp:     spec.DefaultCatchUp,
 		PermitFor:   spec.DefaultPermitFor,
 		MinWorkers:  int64(r.IntN(3)),
-		OnRedisLoss: one(spec.LossPermit, spec.LossStop, spec.LossHold),
+		OnRedisLoss: d.one(spec.LossPermit, spec.LossStop, spec.LossHold),
 	}
+	d.request(&s)
+	d.schedule(&s)
+	if d.yes() {
+		s.MaxLag, s.CatchUp = d.span(time.Millisecond, time.Hour), d.span(0, time.Hour)
+	}
+	if s.OnRedisLoss != spec.LossPermit {
+		s.PermitFor = 0
+	} else if d.yes() {
+		s.PermitFor = d.span(spec.MinPermitFor, spec.MaxPermitFor)
+	}
+	if d.yes() {
+		s.Deadman = d.span(spec.MinDeadman, spec.MaxDeadman)
+	}
+	limited(&s, r)
+	conditioned(&s, r)
+	return s
+}
+
+// dice draw values of flags.
+type dice struct{ *rand.Rand }
+
+func (d dice) one(all ...string) string { return all[d.IntN(len(all))] }
+
+func (d dice) yes() bool { return d.IntN(2) == 0 }
+
+func (d dice) span(least, most time.Duration) time.Duration {
+	unit := []time.Duration{time.Millisecond, time.Second, time.Minute, time.Hour}[d.IntN(4)]
+	return min(most, max(least, time.Duration(1+d.IntN(90))*unit))
+}
+
+// request draws what is sent.
+func (d dice) request(s *spec.Spec) {
 	target := &s.Target
-	target.Method = one("", "GET", "POST", "PATCH", "BREW")
-	for range r.IntN(4) {
-		target.Headers = append(target.Headers, targets.Header{Name: one("Accept", "Content-Type", "user-agent", "Range"), Value: one("", "a b", "x: y", "'\"$HOME")})
+	target.Method = d.one("", "GET", "POST", "PATCH", "BREW")
+	for range d.IntN(4) {
+		target.Headers = append(target.Headers, targets.Header{Name: d.one("Accept", "Content-Type", "user-agent", "Range"), Value: d.one("", "a b", "x: y", "'\"$HOME")})
 	}
-	target.Body = [][]byte{nil, []byte("x=1"), []byte("{\"a\": [1, 2],\n\t\"b\": \"ä 'q'\"}"), []byte("a=1&b=-"), []byte("[]")}[r.IntN(5)]
+	target.Body = [][]byte{nil, []byte("x=1"), []byte("{\"a\": [1, 2],\n\t\"b\": \"ä 'q'\"}"), []byte("a=1&b=-"), []byte("[]")}[d.IntN(5)]
 	if len(target.Body) == 0 {
 		target.Body = []byte{}
 	}
 	if typed := func(h targets.Header) bool { return h.Name == "Content-Type" }; len(target.Body) > 0 && !slices.ContainsFunc(target.Headers, typed) {
 		target.Headers = append(target.Headers, targets.Header{Name: "Content-Type", Value: "text/plain"}) // else reading the flags adds one
 	}
-	if yes() {
-		target.Timeout = span(time.Millisecond, time.Hour)
+	if d.yes() {
+		target.Timeout = d.span(time.Millisecond, time.Hour)
 	}
-	target.NoKeepAlive, target.Insecure = yes(), yes()
-	target.Auth = one("", "bearer:@/run/a token", "bearer:@env:TOKEN", "basic:@f", "oauth2:token_url=https://h/t?a=b,client_id=c,client_secret=@s,scope=a b",
+	target.NoKeepAlive, target.Insecure = d.yes(), d.yes()
+	target.Auth = d.one("", "bearer:@/run/a token", "bearer:@env:TOKEN", "basic:@f", "oauth2:token_url=https://h/t?a=b,client_id=c,client_secret=@s,scope=a b",
 		"sigv4:region=r,service=s3,access_key=ID,secret_key=@/run/a key,session_token=@env:T")
-	if yes() {
-		target.ConnectTo = []string{"h:443:127.0.0.1:8443", "::[::1]:80"}[:1+r.IntN(2)]
+	if d.yes() {
+		target.ConnectTo = []string{"h:443:127.0.0.1:8443", "::[::1]:80"}[:1+d.IntN(2)]
 	} else {
-		target.UnixSocket = one("", "/tmp/a socket")
+		target.UnixSocket = d.one("", "/tmp/a socket")
 	}
-	target.Redirects, target.BodyLimit, target.Expect = r.IntN(4), int64(r.IntN(3))*1000, one("", "200", "200-204,301")
-	target.Checks = [][]string{nil, {"size < 10kB"}, {"time < 1s", `body has "x"`}}[r.IntN(3)]
-	if r.IntN(4) == 0 { // over tcp
-		s.Target = targets.Spec{URL: one("tcp://h:7", "tcp://[::1]:7"), Body: []byte("a=1"), Timeout: target.Timeout, Reply: one("", "any", "bytes 4", `until \r\n`, "matches /^a b$/"),
+	target.Redirects, target.BodyLimit, target.Expect = d.IntN(4), int64(d.IntN(3))*1000, d.one("", "200", "200-204,301")
+	target.Checks = [][]string{nil, {"size < 10kB"}, {"time < 1s", `body has "x"`}}[d.IntN(3)]
+	if d.IntN(4) == 0 { // over tcp
+		s.Target = targets.Spec{URL: d.one("tcp://h:7", "tcp://[::1]:7"), Body: []byte("a=1"), Timeout: target.Timeout, Reply: d.one("", "any", "bytes 4", `until \r\n`, "matches /^a b$/"),
 			NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit}
 	}
+}
+
+// schedule draws when it is sent.
+func (d dice) schedule(s *spec.Spec) {
 	rates := []pacer.Rate{{Num: 500, Den: 1}, {Num: 1, Den: 2}, {Num: 1_000_000, Den: 1}, {Num: 7, Den: 3}, {Num: 1, Den: 86400}}
-	switch r.IntN(4) {
+	switch d.IntN(4) {
 	case 0:
 		s.Max = true
 	case 1:
-		s.Stages = []string{"30s:200", "1m:2.5k", "0s:30/1m", "2d:0"}[:1+r.IntN(4)]
-		s.QPS = append(rates, pacer.Rate{Den: 1})[r.IntN(6)]
+		s.Stages = []string{"30s:200", "1m:2.5k", "0s:30/1m", "2d:0"}[:1+d.IntN(4)]
+		s.QPS = append(rates, pacer.Rate{Den: 1})[d.IntN(6)]
 	case 2:
-		s.Profile = one("steps:from=100,to=500,by=100,every=30s", "sine:mean=1k,amplitude=400,period=1m")
+		s.Profile = d.one("steps:from=100,to=500,by=100,every=30s", "sine:mean=1k,amplitude=400,period=1m")
 	default:
-		s.QPS = rates[r.IntN(len(rates))]
+		s.QPS = rates[d.IntN(len(rates))]
 	}
-	if yes() && s.Stages == nil {
-		s.Duration = span(time.Millisecond, 9000*time.Hour)
+	if d.yes() && s.Stages == nil {
+		s.Duration = d.span(time.Millisecond, 9000*time.Hour)
 	}
-	if yes() && !s.Max {
-		s.Requests = 1 + r.Int64N(1<<40)
+	if d.yes() && !s.Max {
+		s.Requests = 1 + d.Int64N(1<<40)
 	}
-	if yes() && !s.Max {
-		s.Arrivals = fmt.Sprint("poisson:", 1+r.Int64N(1000))
+	if d.yes() && !s.Max {
+		s.Arrivals = fmt.Sprint("poisson:", 1+d.Int64N(1000))
 	}
-	if yes() {
-		s.MaxLag, s.CatchUp = span(time.Millisecond, time.Hour), span(0, time.Hour)
-	}
-	if s.OnRedisLoss != spec.LossPermit {
-		s.PermitFor = 0
-	} else if yes() {
-		s.PermitFor = span(spec.MinPermitFor, spec.MaxPermitFor)
-	}
-	if yes() {
-		s.Deadman = span(spec.MinDeadman, spec.MaxDeadman)
-	}
-	limited(&s, r)
-	conditioned(&s, r)
-	return s
 }
 
 // conditioned gives a spec thresholds, if it may have them.

@@ -20,7 +20,7 @@ type RateOrder struct {
 // ParseRateOrder reads a rate, such as 2k, and a time, such as 30s or "".
 func ParseRateOrder(rate, over string) (o RateOrder, err error) {
 	if strings.EqualFold(rate, "max") {
-		return o, errors.New("a run with a rate cannot become a closed loop; stop it, and create one with --qps max")
+		return o, errors.New("set-rate: a run with a rate cannot become a closed loop; stop it, and create one with --qps max")
 	}
 	if o.Rate, err = pacer.ParseRate(rate); err != nil {
 		return o, err
@@ -30,10 +30,18 @@ func ParseRateOrder(rate, over string) (o RateOrder, err error) {
 			return o, fmt.Errorf("over: %w", err)
 		}
 	}
-	if o.Over != 0 && (o.Over < MinRamp || o.Over > MaxRamp) {
-		return o, fmt.Errorf("over: give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
+	if err := o.CheckOver(); err != nil {
+		return o, fmt.Errorf("over: %w", err)
 	}
 	return o, nil
+}
+
+// CheckOver refuses a ramp that is too short or too long.
+func (o RateOrder) CheckOver() error {
+	if o.Over != 0 && (o.Over < MinRamp || o.Over > MaxRamp) {
+		return fmt.Errorf("give a time from %v to %v, such as 30s", MinRamp, MaxRamp)
+	}
+	return nil
 }
 
 // Give changes the rate of the run. ErrInexact says that the flows of the run cannot have exactly this rate.
