@@ -90,7 +90,7 @@ func (c *Conn) Open(s *Stream, r *Request, l http1.Limits) {
 		c.end(s, cmp.Or(c.err, ErrUnprocessed))
 		return
 	}
-	c.next += 2
+	c.next, c.idle = c.next+2, 0
 	c.open = append(c.open, s)
 	c.sendHead(s, r)
 	c.queue(s)

@@ -144,6 +144,7 @@ func (c *Conn) forget(id uint32) {
 		if c.resets[i].id == id {
 			c.resets[i] = c.resets[len(c.resets)-1]
 			c.resets = c.resets[:len(c.resets)-1]
+			c.idle = 0
 			return
 		}
 	}

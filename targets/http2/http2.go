@@ -114,6 +114,8 @@ func malformed(text string) error { return fmt.Errorf("%w: %s", errMalformed, te
 // codeOf returns what to tell the peer of a stream that ends with an error of ours.
 func codeOf(err error) http2.ErrCode {
 	switch {
+	case errors.Is(err, errWindow):
+		return http2.ErrCodeFlowControl
 	case errors.Is(err, errMalformed):
 		return http2.ErrCodeProtocol
 	case errors.Is(err, http1.ErrHead), errors.Is(err, http1.ErrInterim):
