@@ -83,7 +83,7 @@ func (s Spec) Settle(ctx context.Context, local Local) (Spec, error) {
 			return s, err
 		}
 		to := s.endpoint(u, by)
-		if to.name == "" || asked[to] {
+		if asked[to] {
 			continue
 		}
 		asked[to] = true
@@ -96,15 +96,18 @@ func (s Spec) Settle(ctx context.Context, local Local) (Spec, error) {
 		}
 		chosen, server = version, to.address
 	}
-	s.HTTP = cmp.Or(chosen, HTTP1)
+	s.HTTP = chosen
 	if s.HTTP == HTTP1 {
 		s.Streams = 0
 	}
 	return s, nil
 }
 
-// ask returns the version of HTTP that a server chooses.
+// ask returns the version of HTTP that a server chooses. Without TLS it cannot choose.
 func (d *dialer) ask(ctx context.Context, to endpoint) (string, error) {
+	if to.name == "" {
+		return HTTP1, nil
+	}
 	deadline, _ := ctx.Deadline()
 	c, err := d.dial(ctx, deadline, to)
 	if err != nil {
