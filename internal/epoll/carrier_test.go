@@ -354,14 +354,14 @@ func TestCarriedOnce(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		var mu sync.Mutex
 		arrived := map[string]int{}
-		s := serve2(t, secure, &http.HTTP2Config{MaxConcurrentStreams: 5}, nil)
-		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var server atomic.Pointer[twoServer]
+		s := serve2(t, secure, &http.HTTP2Config{MaxConcurrentStreams: 5}, func(w http.ResponseWriter, r *http.Request) {
 			mu.Lock()
 			arrived[r.URL.Path]++
 			mu.Unlock()
 			switch rand.IntN(50) {
 			case 0:
-				s.cut()
+				server.Load().cut()
 			case 1:
 				panic(http.ErrAbortHandler) // RST_STREAM
 			case 2:
@@ -369,6 +369,7 @@ func TestCarriedOnce(t *testing.T) {
 			}
 			echo(w, r)
 		})
+		server.Store(s)
 		spec := two(s.URL + "/${ordinal}")
 		spec.Streams, spec.Body = 4, make([]byte, 1000)
 		r := newRig(t, spec, targets.Local{}, 4)
