@@ -184,7 +184,7 @@ func (s *Server) play(conn net.Conn) {
 		s.write(conn, step.Bytes)
 	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && s.c.Closes {
-		half.CloseWrite() // a whole close could cut off what was sent, as an answer to bytes that come later
+		_ = half.CloseWrite() // a whole close could cut off what was sent, as an answer to bytes that come later
 	}
 }
 
