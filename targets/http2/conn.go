@@ -27,6 +27,7 @@ type Conn struct {
 	last    uint32  // stream that the peer processes, once it is leaving
 
 	peer    settings
+	greeted bool      // they have come
 	window  int64     // bytes of bodies that we may send
 	sending []*Stream // with bytes to send and a window of their own
 	credit  int64     // bytes of bodies that the peer may send

@@ -25,9 +25,13 @@ func (c *Conn) readSettings(f frame, payload []byte) error {
 			return err
 		}
 	}
+	c.greeted = true
 	c.appendFrame(http2.FrameSettings, http2.FlagSettingsAck, 0, 0)
 	return c.reply(0)
 }
+
+// Greeted reports whether the settings of the server have come, with the number of streams that it allows.
+func (c *Conn) Greeted() bool { return c.greeted }
 
 // set takes over a setting. Unknown ones are ignored.
 func (c *Conn) set(id http2.SettingID, value uint32) error {
@@ -121,6 +125,3 @@ func (c *Conn) restore(s *Stream, size int64) {
 		s.out += frameHeader + 4
 	}
 }
-
-// Greeted reports whether the settings of the server have come, with the number of streams that it allows.
-func (c *Conn) Greeted() bool { return c.reader.greeted }
