@@ -19,9 +19,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/internal/worker/clienttest"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
+
+func TestClientHTTP2(t *testing.T) {
+	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
+		return open(t, targets.Spec{URL: o.URL, HTTP: targets.HTTP2, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{}, o.Connections)
+	})
+}
 
 // A twoServer serves HTTP/2 until the test ends, and knows its connections.
 type twoServer struct {
