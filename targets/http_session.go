@@ -89,7 +89,7 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 		r.ready = &r.request
 	}
 	s.mu.Lock()
-	if s.err == nil && len(s.waiting) == 0 && s.room() > 0 {
+	if s.err == nil && len(s.waiting) == 0 && s.streams.Room() > 0 {
 		s.begin(r)
 	} else {
 		s.waiting = append(s.waiting, r)
@@ -119,14 +119,6 @@ func (s *session) result(r *rider, e *asking, out *reply) {
 		out.failed = e.expect.failed(a, time.Since(e.began), e.session)
 	}
 	a.Release()
-}
-
-// room is how many streams may begin now: one, until the server has said how many it allows. The lock is held.
-func (s *session) room() int {
-	if !s.streams.Greeted() {
-		return min(s.streams.Room(), 1-s.streams.Streams())
-	}
-	return s.streams.Room()
 }
 
 // begin opens the stream of a rider. The lock is held.
@@ -180,7 +172,7 @@ func (s *session) board() {
 			r.end(s.err)
 		case s.streams.Leaving():
 			r.end(http2.ErrUnprocessed)
-		case s.room() <= 0:
+		case s.streams.Room() == 0:
 			return
 		case r.halted():
 			r.end(context.Canceled)
@@ -206,7 +198,7 @@ func (s *session) flush(ctx context.Context, deadline time.Time) {
 		n, err := s.write(ctx, deadline, out)
 		s.mu.Lock()
 		s.streams.Wrote(n)
-		s.board() // there may be room again
+		s.board() // there is room again
 		switch {
 		case err == nil:
 		case isTimeout(err):

@@ -30,9 +30,6 @@ func (c *Conn) readSettings(f frame, payload []byte) error {
 	return c.reply(0)
 }
 
-// Greeted reports whether the settings of the server have come, with the number of streams that it allows.
-func (c *Conn) Greeted() bool { return c.greeted }
-
 // set takes over a setting. Unknown ones are ignored.
 func (c *Conn) set(id http2.SettingID, value uint32) error {
 	switch id {
