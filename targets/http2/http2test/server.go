@@ -173,7 +173,7 @@ func (s *Server) read(conn net.Conn, first bool) {
 
 // play sends what the case says.
 func (s *Server) play(conn net.Conn) {
-	s.write(conn, s.c.First())
+	s.write(conn, s.c.First()) // a client may wait for it before it sends more than one request
 	if !s.await(func() bool { return s.requests >= s.c.Count() }) {
 		return
 	}
