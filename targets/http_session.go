@@ -30,6 +30,8 @@ type session struct {
 	waiting []*rider // without a stream yet: the server allows no more
 	writing bool     // one goroutine writes
 	err     error    // the session has ended, or will when the write returns
+	heard   int64    // bytes that came
+	doubted bool     // a request got no sign of life in all its time
 	broken  error    // of a write: nothing more is sent, but an answer may come
 }
 
@@ -43,8 +45,9 @@ type rider struct {
 
 	over   chan struct{} // has room for one: the request has ended, or will never begin
 	timer  *time.Timer
-	begun  bool // it has a stream
-	ended  bool // over was sent
+	begun  bool  // it has a stream
+	heard  int64 // session.heard when it began
+	ended  bool  // over was sent
 	failed error
 }
 
@@ -74,7 +77,7 @@ func (s *session) greet() {
 func (s *session) usable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil && s.broken == nil && !s.streams.Leaving()
+	return s.err == nil && s.broken == nil && !s.doubted && !s.streams.Leaving()
 }
 
 // roundTrip sends m, and waits for its answer. The deadline of e, or the end of ctx, ends only this request.
@@ -123,7 +126,7 @@ func (s *session) result(r *rider, e *asking, out *reply) {
 
 // begin opens the stream of a rider. The lock is held.
 func (s *session) begin(r *rider) {
-	r.begun = true
+	r.begun, r.heard = true, s.heard
 	r.stream.Owner = r
 	s.streams.Open(&r.stream, r.ready, r.limits)
 }
@@ -148,6 +151,7 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 	}
 	if r.begun {
 		s.streams.Cancel(&r.stream)
+		s.doubted = s.doubted || s.heard == r.heard && !errors.Is(err, context.Canceled)
 	} else {
 		s.waiting = slices.DeleteFunc(s.waiting, func(w *rider) bool { return w == r })
 	}
@@ -241,6 +245,7 @@ func (s *session) read() {
 	for {
 		n, err := s.conn.wire.Read(buf)
 		s.mu.Lock()
+		s.heard += int64(n)
 		bad := s.streams.Feed(buf[:n])
 		s.deliver()
 		if bad != nil {

@@ -75,6 +75,8 @@ func TestHTTP2Cancel(t *testing.T) {
 	url := serve2(t, true, func(w http.ResponseWriter, r *http.Request) {
 		connections.add(r)
 		if r.URL.Path == "/slow" {
+			w.WriteHeader(200)
+			_ = http.NewResponseController(w).Flush() // a sign of life
 			select {
 			case <-release:
 			case <-r.Context().Done():
@@ -100,6 +102,26 @@ func TestHTTP2Cancel(t *testing.T) {
 	all.Wait()
 	do(t, target, 200, "")
 	if n := connections.count(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	atRest(t, target)
+}
+
+// A connection on which nothing came while a request waited for all its time takes no other request: it may be dead.
+func TestHTTP2NoSignOfLife(t *testing.T) {
+	var connections connectionCount
+	var n atomic.Int64
+	url := serve2(t, false, func(_ http.ResponseWriter, r *http.Request) {
+		connections.add(r)
+		if n.Add(1) == 2 {
+			<-r.Context().Done()
+		}
+	})
+	target := new2(t, Spec{URL: url, Timeout: 200 * time.Millisecond}, Local{MaxConnections: 1})
+	do(t, target, 200, "")
+	do(t, target, 0, ClassTimeout)
+	do(t, target, 200, "")
+	if n := connections.count(); n != 2 {
 		t.Errorf("%d connections", n)
 	}
 	atRest(t, target)
