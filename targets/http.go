@@ -41,6 +41,9 @@ type httpTarget struct {
 	pool    *pool
 	buffers sync.Pool // *[]byte, buffers for long answers
 
+	// send sends a message: exchange, or that of another version of HTTP.
+	send func(ctx context.Context, deadline time.Time, m *message, a *asking, out *Outcome) (location, failed string)
+
 	credential *Credential
 	authorized atomic.Pointer[authorized] // the first message, while only the credential varies
 }
@@ -68,6 +71,10 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables), local.Credential); err != nil {
 		return nil, err
 	}
+	if s.version() == HTTP3 {
+		return newThree(t, connections), nil
+	}
+	t.send = t.exchange
 	if t.first.close {
 		t.pool.dials = 0 // opening connections is the normal work of such a load
 	}
@@ -99,7 +106,7 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 		m = t.filled(c)
 	}
 	for hop := 0; ; hop++ {
-		location, failed := t.exchange(ctx, deadline, m, &a, &out)
+		location, failed := t.send(ctx, deadline, m, &a, &out)
 		if out.Class != "" {
 			return out
 		}
@@ -186,6 +193,9 @@ func (t *httpTarget) endpoint(u *url.URL) endpoint {
 	if u.Scheme == "https" {
 		to.name = u.Hostname()
 	}
+	if t.spec.version() == HTTP3 {
+		to.network = "udp"
+	}
 	return to
 }
 
@@ -202,8 +212,8 @@ func (t *httpTarget) follow(m *message, status int, location string, session *Se
 	if err != nil {
 		return nil, errors.New("follow redirect: the location is not a URL")
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || checkHost(u) != nil {
-		return nil, errors.New("follow redirect: the location is not of HTTP")
+	if u.Scheme != "http" && u.Scheme != "https" || checkHost(u) != nil || checkThree(t.spec, u) != nil {
+		return nil, errors.New("follow redirect: the location is not of HTTP, or not of this version")
 	}
 	if !t.allowed(u) {
 		return nil, errors.New("follow redirect: the host is not allowed")

@@ -35,6 +35,8 @@ type pool struct {
 	dialling int          // of these, being dialled
 	idle     []*conn      // the longest idle first
 	waiting  []chan *conn // the longest waiting first; nil sent = a place to dial; closed = the pool is closed
+
+	sessions *sessions // of HTTP/3, which are counted for themselves; nil = of another version
 }
 
 // newPool returns an empty pool.
@@ -43,7 +45,11 @@ func newPool(s Spec, local Local) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}, nil
+	p := &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
+	if s.version() == HTTP3 {
+		p.sessions = newSessions(s, local, d)
+	}
+	return p, nil
 }
 
 // take returns a connection to an endpoint with its deadline set, reused or new. If all places are in use, it waits for

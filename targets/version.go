@@ -10,6 +10,7 @@ import (
 const (
 	HTTP1    = "1.1"
 	HTTP2    = "2"
+	HTTP3    = "3"    // over QUIC; https only
 	HTTPAuto = "auto" // what the server chooses of both, by ALPN (RFC 7301); 1.1 without TLS
 )
 
@@ -23,9 +24,9 @@ func (s Spec) streams() int    { return cmp.Or(s.Streams, 1) }
 // checkVersion checks the version of HTTP, and what depends on it.
 func checkVersion(s Spec) error {
 	switch s.version() {
-	case HTTP1, HTTP2, HTTPAuto:
+	case HTTP1, HTTP2, HTTP3, HTTPAuto:
 	default:
-		return fmt.Errorf("http: is %.20q; write %s, %s or %s", s.HTTP, HTTP1, HTTP2, HTTPAuto)
+		return fmt.Errorf("http: is %.20q; write %s, %s, %s or %s", s.HTTP, HTTP1, HTTP2, HTTP3, HTTPAuto)
 	}
 	switch {
 	case s.Streams < 0 || s.Streams > maxStreams:
