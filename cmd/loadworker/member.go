@@ -219,7 +219,7 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 			return loop, err
 		}
 	}
-	return worker.NewAdapter(clock, target, connections), nil
+	return worker.NewAdapter(clock, target, connections*max(1, spec.Streams)), nil
 }
 
 // announce logs what the worker waits for, and how the run proceeds.

@@ -73,9 +73,15 @@ func (c *webConn) Read(p []byte) (int, error) {
 // Close implements net.Conn.
 func (c *webConn) Close() error { return c.close() }
 
-// serveWeb receives a request whole, records it, waits, and answers. The steps are those of serve.
+// serveWeb answers a request of HTTP/1.1.
 func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(ofConn{}).(*webConn)
+	s.respond(w, r, c.lane, func() int64 { return c.readAt.Swap(0) })
+}
+
+// respond receives a request whole, records it, waits, and answers. The steps are those of serve. readAt returns when the
+// first byte was read, in ns since the server began; 0 = with the request before.
+func (s *Server) respond(w http.ResponseWriter, r *http.Request, l *lane, readAt func() int64) {
 	body, err := readBody(r)
 	if err != nil {
 		panic(http.ErrAbortHandler) // no whole request: net/http ends the connection
@@ -83,7 +89,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	at := int64(time.Since(s.began))
 	route := s.opts.Site.Find(r)
 	s.firstAt.CompareAndSwap(0, at)
-	s.arrived(s.laneOf(c.lane, route.Index), at, []byte(r.RequestURI))
+	s.arrived(s.laneOf(l, route.Index), at, []byte(r.RequestURI))
 	for _, u := range s.opts.Unique {
 		u.Count(r, body)
 	}
@@ -91,11 +97,11 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	if !s.holdRoute(route, until) {
 		panic(http.ErrAbortHandler)
 	}
-	began := c.readAt.Swap(0) // before the answer leaves: the client may send the next request at once
+	began := readAt() // before the answer leaves: the client may send the next request at once
 	if began == 0 {
 		began = at // it was read together with the one before
 	}
-	if write(w, reply) == nil {
+	if write(w, r, reply) == nil {
 		route.Sent(reply.Status, time.Since(s.began)-time.Duration(began))
 	}
 }
@@ -168,7 +174,7 @@ func (s *Server) holdRoute(route *site.Served, until int64) bool {
 }
 
 // write writes an answer to its end.
-func write(w http.ResponseWriter, reply site.Reply) error {
+func write(w http.ResponseWriter, r *http.Request, reply site.Reply) error {
 	maps.Copy(w.Header(), reply.Header)
 	if !site.Bodyless(reply.Status) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(reply.Body)))
@@ -178,6 +184,9 @@ func write(w http.ResponseWriter, reply site.Reply) error {
 		if _, err := w.Write(reply.Body); err != nil {
 			return err
 		}
+	}
+	if r.ProtoMajor == 3 {
+		return nil // the end of the stream shares the packet then
 	}
 	return http.NewResponseController(w).Flush() // now, and not when the handler has returned
 }
