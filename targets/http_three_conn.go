@@ -20,6 +20,7 @@ import (
 type session struct {
 	to     endpoint
 	conn   *quic.Conn
+	shared bool         // it carries several requests at a time
 	goAway atomic.Int64 // from this stream on the server handles no requests; -1 = it has not said so
 
 	mu   sync.Mutex // guards all
@@ -43,8 +44,8 @@ type lane struct {
 }
 
 // newSession begins HTTP/3 on a connection.
-func newSession(to endpoint, conn *quic.Conn) (*session, error) {
-	s := &session{to: to, conn: conn, idleSince: time.Now()}
+func newSession(to endpoint, conn *quic.Conn, shared bool) (*session, error) {
+	s := &session{to: to, conn: conn, shared: shared, idleSince: time.Now()}
 	s.goAway.Store(-1)
 	control, err := conn.OpenUniStream()
 	if err == nil {
@@ -170,6 +171,11 @@ func (l *lane) roundTrip(ctx context.Context, deadline time.Time, frames []byte,
 	r.out = int64(n)
 	if writeErr == nil {
 		writeErr = stream.Close()
+	}
+	if l.session.shared {
+		// Go runs the goroutine woken last first: that of the connection, which would send a datagram for this request
+		// alone. Behind this one it comes after the other requests that are ready, and sends them together.
+		go func() {}()
 	}
 	if writeErr != nil && isTimeout(writeErr) {
 		r.err, r.phase = writeErr, ClassOther

@@ -24,7 +24,8 @@ const (
 	serverStreams    = 8 // in one direction at a time: control, two of QPACK, and unknown ones
 )
 
-// threeSockets is how many sockets the connections share, for each local address.
+// threeSockets is how many sockets the connections share, for each local address. Servers and load balancers choose a
+// process, and network cards a queue, by the addresses and ports: from one socket, all load would go to one of them.
 const threeSockets = 64
 
 // A threeDialer opens connections of HTTP/3. It is safe for concurrent use.
@@ -32,6 +33,7 @@ type threeDialer struct {
 	secure   *dialer
 	families []*family // of local addresses; one without addresses for each kind means that the system chooses
 	config   *quic.Config
+	shared   bool // a connection carries several requests at a time
 
 	mu      sync.Mutex
 	closed  bool
@@ -54,7 +56,7 @@ type threeSocket struct {
 
 func newThreeDialer(s Spec, secure *dialer) *threeDialer {
 	return &threeDialer{
-		secure: secure, families: secure.families, sockets: map[socketKey]*threeSocket{},
+		secure: secure, families: secure.families, shared: s.streams() > 1, sockets: map[socketKey]*threeSocket{},
 		config: &quic.Config{
 			HandshakeIdleTimeout: s.timeout(), MaxIdleTimeout: idleLimit,
 			MaxStreamReceiveWindow: streamWindow, MaxConnectionReceiveWindow: connectionWindow,
@@ -99,7 +101,7 @@ func (d *threeDialer) connect(ctx context.Context, to endpoint) (*session, error
 	if err != nil {
 		return nil, toldQUIC(err)
 	}
-	s, err := newSession(to, conn)
+	s, err := newSession(to, conn, d.shared)
 	if err != nil {
 		_ = conn.CloseWithError(http3.CodeNoError, "")
 		return nil, toldQUIC(err)

@@ -33,7 +33,7 @@ import (
 // All processes of the machine share this clock, so their times can be compared.
 type endpointOptions struct {
 	tls               bool
-	three             bool // with TLS: HTTP/3 too
+	three             bool          // with TLS: HTTP/3 too
 	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
 	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
 }
