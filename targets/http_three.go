@@ -27,6 +27,9 @@ type threeTarget struct {
 	writers  sync.Pool // of *frameWriter, for requests that vary
 }
 
+// ErrNoQUIC says that no server answered. Over UDP silence is all that tells it, whatever the reason.
+var ErrNoQUIC = errors.New("nothing answers there over UDP; does the server speak HTTP/3?")
+
 // A frameWriter makes the frames of a request.
 type frameWriter struct {
 	encoder http3.Encoder
@@ -95,7 +98,7 @@ func (t *threeTarget) Reach(ctx context.Context) error {
 	s, err := t.sessions.dialer.dial(ctx, deadline, t.first.to)
 	if err != nil {
 		if classify(err, "") == ClassTimeout {
-			return fmt.Errorf("dial udp %s: nothing answers QUIC there; does the server speak HTTP/3, and does UDP pass?", t.first.to.address)
+			return fmt.Errorf("dial udp %s: %w", t.first.to.address, ErrNoQUIC)
 		}
 		return err
 	}
