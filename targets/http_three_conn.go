@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -296,6 +297,9 @@ func toldQUIC(err error) error {
 	if e, ok := errors.AsType[*quic.TransportError](err); ok {
 		switch {
 		case e.ErrorCode.IsCryptoError():
+			if wrong, ours := errors.AsType[*tls.CertificateVerificationError](err); ours {
+				return handshakeError{wrong} // it says more than the code
+			}
 			return handshakeError{err}
 		case e.ErrorCode == quic.ConnectionRefused:
 			return &net.OpError{Op: "dial", Net: "udp", Err: err}
