@@ -16,7 +16,8 @@ import (
 //
 // The QUIC is that of quic-go, and the HTTP/3 on it is package http3: a stream is written once, so nothing is sent
 // twice. QUIC itself repeats packets that were lost, and a server sees their bytes once. A request is tried on another
-// connection only if the first one had no stream for it. There is no 0-RTT, because its requests can be repeated by
+// connection only if the first one had no stream for it, or, once, if the server went away and says that it did not
+// process it. There is no 0-RTT, because its requests can be repeated by
 // others.
 //
 // Bytes are those of the frames on the streams of requests, without the overhead of QUIC and UDP.
@@ -72,7 +73,7 @@ func (t *threeTarget) exchange(ctx context.Context, deadline time.Time, m *messa
 		w.buf = w.encoder.Append(w.buf[:0], m.wire)
 		frames = w.buf
 	}
-	for {
+	for moved := false; ; {
 		l, reused, err := t.sessions.take(ctx, deadline, m.to)
 		if err != nil {
 			out.Status, out.Class = 0, classify(blame(ctx, err), ClassOther)
@@ -83,12 +84,13 @@ func (t *threeTarget) exchange(ctx context.Context, deadline time.Time, m *messa
 		out.Status, out.Class = r.status, classify(blame(ctx, r.err), r.phase)
 		out.BytesIn += r.in
 		out.BytesOut += r.out
-		// The connection had ended, so there was no stream for the request. The loop ends, because each turn uses up a
-		// connection that was idle.
-		if reused && errors.Is(r.err, errHungUp) && ctx.Err() == nil && time.Now().Before(deadline) {
-			continue
+		// Either the connection had ended, so there was no stream for the request; then the loop ends, because each turn
+		// uses up a connection that was idle. Or the server says that it did not process it (RFC 9114, section 5.2).
+		again := reused && errors.Is(r.err, errHungUp) || !moved && errors.Is(r.err, errGoAway)
+		if !again || ctx.Err() != nil || !time.Now().Before(deadline) {
+			return r.location, r.failed
 		}
-		return r.location, r.failed
+		moved = moved || errors.Is(r.err, errGoAway)
 	}
 }
 

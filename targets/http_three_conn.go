@@ -276,7 +276,7 @@ func (l *lane) told(err error, stream *quic.Stream) error {
 	}
 	if e, ok := errors.AsType[*quic.StreamError](err); ok {
 		if from := l.session.goAway.Load(); !e.Remote && from >= 0 && int64(stream.StreamID()) >= from {
-			return resetError{"GOAWAY"}
+			return errGoAway
 		}
 		return resetError{http3.CodeName(uint64(e.ErrorCode))}
 	}
@@ -320,6 +320,9 @@ func toldQUIC(err error) error {
 	}
 	return err
 }
+
+// errGoAway says that the server went away and did not process the request.
+var errGoAway = resetError{"GOAWAY"}
 
 // Errors of a server that breaks the rules. They have no class of their own: it is ClassProtocol, by the phase.
 var (

@@ -50,7 +50,7 @@ func checkVersion(s Spec) error {
 	case s.Streams < 0 || s.Streams > maxStreams:
 		return fmt.Errorf("streams: must be 1 to %d", maxStreams)
 	case s.streams() > 1 && s.version() == HTTP1:
-		return errors.New("streams: HTTP/1.1 carries one request at a time; add --http 2, or leave it out")
+		return errors.New("streams: HTTP/1.1 carries one request at a time; add --http 2 or 3, or leave it out")
 	case s.streams() > 1 && s.NoKeepAlive:
 		return errors.New("streams: contradicts no-keep-alive; leave one of them out")
 	}

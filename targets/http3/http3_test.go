@@ -134,9 +134,9 @@ func read2(r *http3.Response, answer []byte) error {
 func TestRequests(t *testing.T) {
 	var e http3.Encoder
 	for message, want := range map[string]string{
-		"GET /a?b HTTP/1.1\r\nHost: x.test:1\r\nUser-Agent: loadctl\r\n\r\n": "[:method GET :scheme https :authority x.test:1 :path /a?b user-agent loadctl]",
+		"GET /a?b HTTP/1.1\r\nHost: x.test:1\r\nUser-Agent: loadctl\r\n\r\n":                                                                                 "[:method GET :scheme https :authority x.test:1 :path /a?b user-agent loadctl]",
 		"POST * HTTP/1.1\r\nX-B:  1 \r\nHOST: x\r\nConnection: close\r\nX-A: a:b\r\nTE: trailers\r\nte: gzip\r\nUpgrade: h2c\r\nContent-Length: 2\r\n\r\nok": "[:method POST :scheme https :authority x :path * x-b 1 x-a a:b te trailers content-length 2] ok",
-		"GET / HTTP/1.1\r\nHost: x\r\n\r\n\r\n\r\n": "[:method GET :scheme https :authority x :path /] \r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\n\r\n\r\n":                                                                                                          "[:method GET :scheme https :authority x :path /] \r\n\r\n",
 	} {
 		frames := e.Append([]byte("before"), []byte(message))
 		frames = frames[len("before"):]
