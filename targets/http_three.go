@@ -23,7 +23,7 @@ import (
 // Bytes are those of the frames on the streams of requests, without the overhead of QUIC and UDP.
 type threeTarget struct {
 	*httpTarget
-	sessions *sessions
+	sessions *threePool
 	frames   []byte    // of the first request; nil if it varies
 	writers  sync.Pool // of *frameWriter, for requests that vary
 }

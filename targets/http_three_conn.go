@@ -17,8 +17,8 @@ import (
 	"github.com/loadctl/loadctl/targets/http3"
 )
 
-// A session is a connection of HTTP/3. Its pool owns the fields behind goAway.
-type session struct {
+// A threeSession is a connection of HTTP/3. Its pool owns the fields behind goAway.
+type threeSession struct {
 	to     endpoint
 	conn   *quic.Conn
 	shared bool         // it carries several requests at a time
@@ -36,7 +36,7 @@ type session struct {
 
 // A lane carries one request at a time on a session. It keeps what is expensive to make.
 type lane struct {
-	session *session
+	session *threeSession
 	stream  *quic.Stream // of the present request
 	number  atomic.Int64 // of that stream; -1 = there is none
 	watch   watch
@@ -44,9 +44,9 @@ type lane struct {
 	buf     []byte
 }
 
-// newSession begins HTTP/3 on a connection.
-func newSession(to endpoint, conn *quic.Conn, shared bool) (*session, error) {
-	s := &session{to: to, conn: conn, shared: shared, idleSince: time.Now()}
+// newThreeSession begins HTTP/3 on a connection.
+func newThreeSession(to endpoint, conn *quic.Conn, shared bool) (*threeSession, error) {
+	s := &threeSession{to: to, conn: conn, shared: shared, idleSince: time.Now()}
 	s.goAway.Store(-1)
 	control, err := conn.OpenUniStream()
 	if err == nil {
@@ -62,7 +62,7 @@ func newSession(to endpoint, conn *quic.Conn, shared bool) (*session, error) {
 }
 
 // accept reads what the server sends beside answers, until the connection ends.
-func (s *session) accept(ctx context.Context) {
+func (s *threeSession) accept(ctx context.Context) {
 	for {
 		stream, err := s.conn.AcceptUniStream(ctx)
 		if err != nil {
@@ -74,7 +74,7 @@ func (s *session) accept(ctx context.Context) {
 
 // read reads a stream of the server. Those of QPACK have nothing for a client without a dynamic table, and are left
 // unread: what a server may send on them is bounded by the window.
-func (s *session) read(stream *quic.ReceiveStream) {
+func (s *threeSession) read(stream *quic.ReceiveStream) {
 	kind, err := quicvarint.Read(quicvarint.NewReader(stream))
 	switch {
 	case err != nil, kind == http3.StreamEncoder, kind == http3.StreamDecoder:
@@ -86,7 +86,7 @@ func (s *session) read(stream *quic.ReceiveStream) {
 }
 
 // readControl reads the control stream, which lasts as long as the connection.
-func (s *session) readControl(stream io.Reader) {
+func (s *threeSession) readControl(stream io.Reader) {
 	var c http3.Control
 	buf := make([]byte, 256)
 	for {
@@ -108,7 +108,7 @@ func (s *session) readControl(stream io.Reader) {
 }
 
 // refuse ends the requests that the server will not handle.
-func (s *session) refuse(from int64) {
+func (s *threeSession) refuse(from int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.all {
@@ -121,12 +121,12 @@ func (s *session) refuse(from int64) {
 }
 
 // usable reports whether a session can take another request, as far as is known.
-func (s *session) usable() bool {
+func (s *threeSession) usable() bool {
 	return s.goAway.Load() < 0 && s.conn.Context().Err() == nil && (s.active > 0 || time.Since(s.idleSince) <= idleLimit)
 }
 
 // lane returns a lane that is free, or a new one. The lock of the pool is held.
-func (s *session) lane() *lane {
+func (s *threeSession) lane() *lane {
 	if last := len(s.free) - 1; last >= 0 {
 		l := s.free[last]
 		s.free = s.free[:last]
@@ -143,7 +143,7 @@ func (s *session) lane() *lane {
 }
 
 // close closes the connection, and tells the server.
-func (s *session) close() {
+func (s *threeSession) close() {
 	s.stop()
 	_ = s.conn.CloseWithError(http3.CodeNoError, "")
 	for _, l := range s.all {
@@ -152,7 +152,7 @@ func (s *session) close() {
 }
 
 // received returns how many packets came so far.
-func (s *session) received() uint64 { return s.conn.ConnectionStats().PacketsReceived }
+func (s *threeSession) received() uint64 { return s.conn.ConnectionStats().PacketsReceived }
 
 // roundTrip writes the frames of m on a stream of its own, and reads and checks the answer. The end of ctx ends it.
 func (l *lane) roundTrip(ctx context.Context, deadline time.Time, frames []byte, m *message, halted func() bool, a *asking) (r reply) {
@@ -215,7 +215,7 @@ func (l *lane) finish() bool {
 }
 
 // open returns a stream, and waits until the server allows another one.
-func (s *session) open(ctx context.Context, deadline time.Time) (*quic.Stream, error) {
+func (s *threeSession) open(ctx context.Context, deadline time.Time) (*quic.Stream, error) {
 	stream, err := s.conn.OpenStream()
 	if _, full := errors.AsType[*quic.StreamLimitReachedError](err); full {
 		limit, cancel := context.WithDeadline(ctx, deadline)

@@ -66,7 +66,7 @@ func newThreeDialer(s Spec, secure *dialer) *threeDialer {
 }
 
 // dial opens a connection to an endpoint, by deadline. Its error says to which.
-func (d *threeDialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*session, error) {
+func (d *threeDialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*threeSession, error) {
 	if !deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
@@ -82,7 +82,7 @@ func (d *threeDialer) dial(ctx context.Context, deadline time.Time, to endpoint)
 	return s, nil
 }
 
-func (d *threeDialer) connect(ctx context.Context, to endpoint) (*session, error) {
+func (d *threeDialer) connect(ctx context.Context, to endpoint) (*threeSession, error) {
 	remote, local, err := d.resolve(ctx, to.address)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (d *threeDialer) connect(ctx context.Context, to endpoint) (*session, error
 	if err != nil {
 		return nil, toldQUIC(err)
 	}
-	s, err := newSession(to, conn, d.shared)
+	s, err := newThreeSession(to, conn, d.shared)
 	if err != nil {
 		_ = conn.CloseWithError(http3.CodeNoError, "")
 		return nil, toldQUIC(err)

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// sessions are the connections of HTTP/3 of one target, or of all steps of a workload. What pool does with connections
+// A threePool has the connections of HTTP/3 of one target, or of all steps of a workload. What pool does with connections
 // that carry one request, it does with those that carry several: there are max places, at most dials connections are
 // dialled at the same time, and the one used last is taken first. It is safe for concurrent use.
-type sessions struct {
+type threePool struct {
 	max     int // places; 0 = no limit
 	dials   int // at the same time; 0 = no limit
 	streams int // requests at a time on a connection
@@ -18,25 +18,25 @@ type sessions struct {
 
 	mu       sync.Mutex
 	closed   bool
-	places   int        // in use
-	dialling int        // of these, being dialled
-	ready    []*session // with room for another request, the longest unused first
-	waiting  []*waiter  // the longest waiting first
+	places   int             // in use
+	dialling int             // of these, being dialled
+	ready    []*threeSession // with room for another request, the longest unused first
+	waiting  []*threeWaiter  // the longest waiting first
 }
 
-// A waiter is a request that waits for a connection to an endpoint.
-type waiter struct {
+// A threeWaiter is a request that waits for a session with an endpoint.
+type threeWaiter struct {
 	to   endpoint
 	turn chan *lane // nil sent = a place to dial; closed = there are no more connections
 }
 
-// newSessions returns an empty pool.
-func newSessions(s Spec, local Local, secure *dialer) *sessions {
-	return &sessions{max: local.MaxConnections, dials: dialsAtOnce, streams: s.streams(), dialer: newThreeDialer(s, secure)}
+// newThreePool returns an empty pool.
+func newThreePool(s Spec, local Local, secure *dialer) *threePool {
+	return &threePool{max: local.MaxConnections, dials: dialsAtOnce, streams: s.streams(), dialer: newThreeDialer(s, secure)}
 }
 
 // take returns a lane of a connection to an endpoint, reused or new. If all are busy, it waits for one until deadline.
-func (p *sessions) take(ctx context.Context, deadline time.Time, to endpoint) (l *lane, reused bool, err error) {
+func (p *threePool) take(ctx context.Context, deadline time.Time, to endpoint) (l *lane, reused bool, err error) {
 	l, over, err := p.acquire(ctx, deadline, to)
 	for _, s := range over {
 		s.close()
@@ -49,7 +49,7 @@ func (p *sessions) take(ctx context.Context, deadline time.Time, to endpoint) (l
 }
 
 // acquire returns a lane, or nil if it took a place to dial. The caller closes the sessions that are over.
-func (p *sessions) acquire(ctx context.Context, deadline time.Time, to endpoint) (l *lane, over []*session, err error) {
+func (p *threePool) acquire(ctx context.Context, deadline time.Time, to endpoint) (l *lane, over []*threeSession, err error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
@@ -73,7 +73,7 @@ func (p *sessions) acquire(ctx context.Context, deadline time.Time, to endpoint)
 	if l == nil && !p.place() {
 		s := p.evict(to)
 		if s == nil {
-			w := &waiter{to, make(chan *lane, 1)}
+			w := &threeWaiter{to, make(chan *lane, 1)}
 			p.waiting = append(p.waiting, w)
 			p.mu.Unlock()
 			l, err = p.wait(ctx, deadline, w)
@@ -87,7 +87,7 @@ func (p *sessions) acquire(ctx context.Context, deadline time.Time, to endpoint)
 }
 
 // enter begins a request on a session that has room. The lock is held.
-func (p *sessions) enter(s *session) *lane {
+func (p *threePool) enter(s *threeSession) *lane {
 	if s.active++; s.active == p.streams {
 		if i := slices.Index(p.ready, s); i >= 0 {
 			p.ready = slices.Delete(p.ready, i, i+1)
@@ -98,11 +98,11 @@ func (p *sessions) enter(s *session) *lane {
 
 // evict turns the place of an idle session that leads elsewhere into one to dial in; nil if there is none, or if the
 // maximum is being dialled. The lock is held.
-func (p *sessions) evict(to endpoint) *session {
+func (p *threePool) evict(to endpoint) *threeSession {
 	if p.max == 0 || p.places < p.max || p.dialsMost() {
 		return nil
 	}
-	i := slices.IndexFunc(p.ready, func(s *session) bool { return s.active == 0 && s.to != to })
+	i := slices.IndexFunc(p.ready, func(s *threeSession) bool { return s.active == 0 && s.to != to })
 	if i < 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (p *sessions) evict(to endpoint) *session {
 }
 
 // open dials in a place that the caller holds, and begins a request.
-func (p *sessions) open(ctx context.Context, deadline time.Time, to endpoint) (*lane, error) {
+func (p *threePool) open(ctx context.Context, deadline time.Time, to endpoint) (*lane, error) {
 	s, err := p.dialer.dial(ctx, deadline, to)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +134,7 @@ func (p *sessions) open(ctx context.Context, deadline time.Time, to endpoint) (*
 }
 
 // serve gives the room of a session to waiting requests. The lock is held.
-func (p *sessions) serve(s *session) {
+func (p *threePool) serve(s *threeSession) {
 	for i := 0; i < len(p.waiting) && s.active < p.streams; {
 		if p.waiting[i].to != s.to {
 			i++
@@ -146,7 +146,7 @@ func (p *sessions) serve(s *session) {
 }
 
 // fill adds a new connection to an endpoint. It reports false if there is no place, or dialling fails.
-func (p *sessions) fill(ctx context.Context, deadline time.Time, to endpoint) bool {
+func (p *threePool) fill(ctx context.Context, deadline time.Time, to endpoint) bool {
 	p.mu.Lock()
 	got := p.place()
 	p.mu.Unlock()
@@ -162,9 +162,9 @@ func (p *sessions) fill(ctx context.Context, deadline time.Time, to endpoint) bo
 
 // give ends a request on a connection, to keep it or to use it no more. Every lane that take returned must come back here
 // exactly once.
-func (p *sessions) give(l *lane, keep bool) {
+func (p *threePool) give(l *lane, keep bool) {
 	s := l.session
-	var over []*session
+	var over []*threeSession
 	p.mu.Lock()
 	s.active--
 	s.free = append(s.free, l)
@@ -206,7 +206,7 @@ func (p *sessions) give(l *lane, keep bool) {
 }
 
 // place takes a place to dial, if there is one. The lock is held.
-func (p *sessions) place() bool {
+func (p *threePool) place() bool {
 	if p.closed || p.max > 0 && p.places >= p.max || p.dialsMost() {
 		return false
 	}
@@ -216,30 +216,30 @@ func (p *sessions) place() bool {
 }
 
 // dialsMost reports whether the maximum is being dialled. The lock is held.
-func (p *sessions) dialsMost() bool { return p.dials > 0 && p.dialling >= p.dials }
+func (p *threePool) dialsMost() bool { return p.dials > 0 && p.dialling >= p.dials }
 
 // opening reports whether waiting requests wait for dialling.
-func (p *sessions) opening() bool {
+func (p *threePool) opening() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.dialsMost() || p.max > 0 && p.dialling >= p.max
 }
 
 // admit gives free places to waiting requests. The lock is held.
-func (p *sessions) admit() {
+func (p *threePool) admit() {
 	for len(p.waiting) > 0 && p.place() {
 		p.hand()
 	}
 }
 
 // hand passes a place to dial to the longest waiting request. The lock is held.
-func (p *sessions) hand() {
+func (p *threePool) hand() {
 	p.waiting[0].turn <- nil // the channel has room for one
 	p.waiting = slices.Delete(p.waiting, 0, 1)
 }
 
 // wait waits for the turn. A turn that comes as the wait ends is passed on, so no place is lost.
-func (p *sessions) wait(ctx context.Context, deadline time.Time, w *waiter) (*lane, error) {
+func (p *threePool) wait(ctx context.Context, deadline time.Time, w *threeWaiter) (*lane, error) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	var err error
@@ -276,9 +276,9 @@ func (p *sessions) wait(ctx context.Context, deadline time.Time, w *waiter) (*la
 }
 
 // close closes the idle sessions and ends all waits. Others are closed when their last request ends.
-func (p *sessions) close() {
+func (p *threePool) close() {
 	p.mu.Lock()
-	var over []*session
+	var over []*threeSession
 	for _, s := range p.ready {
 		if s.active == 0 {
 			over = append(over, s)

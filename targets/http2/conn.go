@@ -35,6 +35,7 @@ type Conn struct {
 	out     []byte // from index written on not yet written
 	written int
 	total   int64 // bytes of output so far, as of the end of out
+	shown   int64 // bytes of output so far that may have been written: Output returned them, and Wrote took none back
 	replies int   // bytes of out that the peer asked for
 
 	reader  reader
@@ -193,7 +194,7 @@ func (c *Conn) close(s *Stream, err error) {
 // end gives a stream to Ended.
 func (c *Conn) end(s *Stream, err error) {
 	s.err, s.body = err, nil
-	if c.total-int64(c.unwritten()) <= s.at {
+	if c.shown <= s.at {
 		s.out = 0
 	}
 	c.ended = append(c.ended, s)
