@@ -118,7 +118,10 @@ func TestThreeHostile(t *testing.T) {
 			s := startRawThree(t, c.control, func(conn *quic.Conn, stream *quic.Stream, _ int64) { c.answer(conn, stream) })
 			target := openThree(t, targets.Spec{URL: s.url, Timeout: time.Second, BodyLimit: 1 << 20}, targets.Local{})
 			out := target.Do(context.Background(), targets.Call{})
-			if out.Class == "canceled" || out.Status != c.status || out.Class != c.class && !(c.class == "reset GOAWAY" && out.Class == "timeout") {
+			if name == "goes away" && out.Class == "timeout" {
+				return // it moved before the second server went away
+			}
+			if out.Status != c.status || out.Class != c.class {
 				t.Errorf("%+v, want %d %q", out, c.status, c.class)
 			}
 			if n := s.requests.Load(); n > 1 && name != "goes away" {

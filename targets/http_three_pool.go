@@ -55,8 +55,7 @@ func (p *threePool) acquire(ctx context.Context, deadline time.Time, to endpoint
 		p.mu.Unlock()
 		return nil, nil, errClosed
 	}
-	for i := len(p.ready) - 1; i >= 0; i-- {
-		s := p.ready[i]
+	for i, s := range slices.Backward(p.ready) {
 		if !s.usable() {
 			p.ready = slices.Delete(p.ready, i, i+1)
 			if s.dead = true; s.active == 0 {

@@ -62,7 +62,7 @@ func ask(transport http.RoundTripper, url string) error {
 	if err != nil {
 		return err
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was read
+	defer answer.Body.Close()
 	_, err = io.Copy(io.Discard, answer.Body)
 	return err
 }
