@@ -47,7 +47,7 @@ func (s *Server) serveThree(t *threeServer) {
 	t.web = &http3.Server{
 		TLSConfig:  http3.ConfigureTLSConfig(s.opts.TLS),
 		QUICConfig: &quic.Config{Allow0RTT: false, MaxIdleTimeout: 5 * time.Minute, MaxIncomingStreams: 1000},
-		Handler:    http.HandlerFunc(s.serveStream),
+		Handler:    http.HandlerFunc(s.serveThreeStream),
 		ConnContext: func(ctx context.Context, _ *quic.Conn) context.Context {
 			s.connections.Add(1)
 			return ctx
@@ -57,12 +57,15 @@ func (s *Server) serveThree(t *threeServer) {
 	_ = t.web.Serve(t.socket) // until close
 }
 
-// serveStream answers a request of HTTP/3. Requests of one connection come at the same time, so each borrows a lane.
-func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
+// serveThreeStream answers a request of HTTP/3. Requests of one connection come at the same time, so each borrows a lane.
+func (s *Server) serveThreeStream(w http.ResponseWriter, r *http.Request) {
 	l := s.borrow()
 	defer s.giveBack(l)
-	began := int64(time.Since(s.began))
-	s.respond(w, r, l, func() int64 { return began })
+	serve := s.serveStream
+	if s.opts.Site != nil {
+		serve = s.serveWeb
+	}
+	serve(w, r.WithContext(context.WithValue(r.Context(), ofConn{}, &webConn{server: s, lane: l})))
 }
 
 // borrow returns a lane that nobody uses.
