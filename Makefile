@@ -111,6 +111,7 @@ deps:
 # missing prints the Debian packages to install, one a line; .ci/run installs them.
 missing:
 	@command -v redis-server >/dev/null || echo redis-server
+	@command -v openssl >/dev/null || echo openssl # docs/http3.md makes a certificate with it
 	@command -v curl >/dev/null || echo curl # docs/recipes.md logs in with it
 	@test -e $(HDR_JAR) || echo libhdrhistogram-java
 	@command -v java >/dev/null || echo default-jre-headless

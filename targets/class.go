@@ -69,7 +69,10 @@ func classify(err error, rest string) string {
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return ClassTimeout
 	}
-	if e, ok := errors.AsType[replyError](err); ok {
+	if e, ok := errors.AsType[interface {
+		error
+		class() string
+	}](err); ok {
 		return e.class()
 	}
 	if e, ok := errors.AsType[http2.ResetError](err); ok {

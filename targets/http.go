@@ -43,6 +43,9 @@ type httpTarget struct {
 	buffers sync.Pool // *[]byte, buffers for long answers
 	riders  sync.Pool // *rider, for HTTP/2
 
+	// send sends a message: exchange, or that of another version of HTTP.
+	send func(ctx context.Context, deadline time.Time, m *message, a *asking, out *Outcome) (location, failed string)
+
 	credential *Credential
 	authorized atomic.Pointer[authorized] // the first message, while only the credential varies
 }
@@ -71,6 +74,10 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables), local.Credential); err != nil {
 		return nil, err
 	}
+	if s.version() == HTTP3 {
+		return newThree(t, connections), nil
+	}
+	t.send = t.exchange
 	if t.first.close {
 		t.pool.dials = 0 // opening connections is the normal work of such a load
 	}
@@ -103,7 +110,7 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 		m = t.filled(c)
 	}
 	for hop := 0; ; hop++ {
-		location, failed := t.exchange(ctx, deadline, m, &a, &out)
+		location, failed := t.send(ctx, deadline, m, &a, &out)
 		if out.Class != "" {
 			return out
 		}
@@ -198,8 +205,11 @@ func (s Spec) endpoint(u *url.URL, by routes) endpoint {
 	if u.Scheme == "https" {
 		to.name = u.Hostname()
 	}
-	if s.version() == HTTP2 {
+	switch s.version() {
+	case HTTP2:
 		to.streams = s.streams()
+	case HTTP3:
+		to.network = "udp"
 	}
 	return to
 }
@@ -217,8 +227,8 @@ func (t *httpTarget) follow(m *message, status int, location string, session *Se
 	if err != nil {
 		return nil, errors.New("follow redirect: the location is not a URL")
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || checkHost(u) != nil {
-		return nil, errors.New("follow redirect: the location is not of HTTP")
+	if u.Scheme != "http" && u.Scheme != "https" || checkHost(u) != nil || checkThree(t.spec, u) != nil {
+		return nil, errors.New("follow redirect: the location is not of HTTP, or not of this version")
 	}
 	if !t.allowed(u) {
 		return nil, errors.New("follow redirect: the host is not allowed")

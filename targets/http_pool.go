@@ -43,6 +43,8 @@ type pool struct {
 	promised int       // seats that these will have, without those of the requests that dial
 	idle     []*conn   // the longest idle first
 	waiting  []*waiter // the longest waiting first
+
+	sessions *threePool // of HTTP/3, which are counted for themselves; nil = of another version
 }
 
 // A waiter is a request that waits for a connection to an endpoint.
@@ -57,7 +59,11 @@ func newPool(s Spec, local Local) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}, nil
+	p := &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
+	if s.version() == HTTP3 {
+		p.sessions = newThreePool(s, local, d)
+	}
+	return p, nil
 }
 
 // take returns a connection to an endpoint with its deadline set, reused or new. If all places are in use, it waits for

@@ -26,6 +26,11 @@ func (t *httpTarget) leads() endpoint { return t.first.to }
 
 // preconnect opens n more connections to an endpoint.
 func (p *pool) preconnect(ctx context.Context, to endpoint, patience time.Duration, n int, every time.Duration) int {
+	return preconnect(ctx, patience, n, every, func(ctx context.Context, deadline time.Time) bool { return p.fill(ctx, deadline, to) })
+}
+
+// preconnect calls fill n times, once in each interval every, and returns how often it opened a connection.
+func preconnect(ctx context.Context, patience time.Duration, n int, every time.Duration, fill func(context.Context, time.Time) bool) int {
 	deadline := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
@@ -36,7 +41,7 @@ func (p *pool) preconnect(ctx context.Context, to endpoint, patience time.Durati
 	for range min(n, dialsAtOnce) {
 		dialling.Go(func() {
 			for range turns {
-				if p.fill(ctx, deadline, to) {
+				if fill(ctx, deadline) {
 					opened.Add(1)
 				}
 			}

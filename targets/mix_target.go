@@ -65,6 +65,16 @@ func (t *mixTarget) Preconnect(ctx context.Context, n int, every time.Duration) 
 	return int(open.Load())
 }
 
+// Dropped is that of threeTarget; all steps have the same sockets.
+func (t *mixTarget) Dropped() int64 {
+	for _, step := range t.steps {
+		if c, ok := step.(*threeTarget); ok {
+			return c.Dropped()
+		}
+	}
+	return 0
+}
+
 // Close closes all steps.
 func (t *mixTarget) Close() (err error) {
 	for _, step := range t.steps {

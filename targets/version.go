@@ -13,6 +13,7 @@ import (
 const (
 	HTTP1    = "1.1"
 	HTTP2    = "2"
+	HTTP3    = "3"    // over QUIC; https only
 	HTTPAuto = "auto" // what the server chooses of both, by ALPN (RFC 7301); 1.1 without TLS
 )
 
@@ -51,15 +52,15 @@ func (s Spec) protocols() []string {
 // checkVersion checks the version of HTTP, and what depends on it.
 func checkVersion(s Spec) error {
 	switch s.version() {
-	case HTTP1, HTTP2, HTTPAuto:
+	case HTTP1, HTTP2, HTTP3, HTTPAuto:
 	default:
-		return fmt.Errorf("http: is %.20q; write %s, %s or %s", s.HTTP, HTTP1, HTTP2, HTTPAuto)
+		return fmt.Errorf("http: is %.20q; write %s, %s, %s or %s", s.HTTP, HTTP1, HTTP2, HTTP3, HTTPAuto)
 	}
 	switch {
 	case s.Streams < 0 || s.Streams > maxStreams:
 		return fmt.Errorf("streams: must be 1 to %d", maxStreams)
 	case s.streams() > 1 && s.version() == HTTP1:
-		return errors.New("streams: HTTP/1.1 carries one request at a time; add --http 2, or leave it out")
+		return errors.New("streams: HTTP/1.1 carries one request at a time; add --http 2 or 3, or leave it out")
 	case s.streams() > 1 && s.NoKeepAlive:
 		return errors.New("streams: contradicts no-keep-alive; leave one of them out")
 	}

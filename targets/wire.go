@@ -120,7 +120,7 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || spec.Redirects > 0 {
+	if u.Scheme != "http" && u.Scheme != "https" || spec.Redirects > 0 || spec.version() == HTTP3 {
 		return nil, false, nil
 	}
 	routes, err := parseRoutes(spec.ConnectTo)

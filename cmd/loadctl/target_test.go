@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go/http3"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
@@ -280,6 +281,23 @@ func TestTargetUnixSocket(t *testing.T) {
 	if text := c.end(); !strings.Contains(text, "3 requests\n") {
 		t.Errorf("prints %q", text)
 	}
+}
+
+// TestTargetHTTP3: the same port serves https over TCP and HTTP/3 over UDP.
+func TestTargetHTTP3(t *testing.T) {
+	certificate, key, trusted := writePair(t)
+	c := counting(t, "--tls-cert", certificate, "--tls-key", key, "--http3")
+	config := &tls.Config{RootCAs: trusted}
+	three, one := &http3.Transport{TLSClientConfig: config}, &http.Transport{TLSClientConfig: config}
+	defer three.Close()
+	defer one.CloseIdleConnections()
+	c.get(&http.Client{Transport: three}, 5)
+	c.get(&http.Client{Transport: one}, 3)
+	if text := c.end(); !strings.Contains(text, "8 requests\n") {
+		t.Errorf("prints %q", text)
+	}
+	clitest.Refused(t, targetRoot(), []string{"target", "--http3"}, "--http3: give --tls-cert and --tls-key too")
+	clitest.Refused(t, targetRoot(), []string{"target", "--udp", "--http3"}, "an echo takes only")
 }
 
 // writePair writes the certificate of package httptest and its key.

@@ -42,7 +42,7 @@ type memberFlags struct {
 	connections    connectionFlags
 
 	http    string         // version of the target, once it is settled
-	streams int            // of each connection, if that is 2
+	streams int            // of each connection, with 2 and 3
 	tables  targets.Tables // rows of the run's data files
 	files   files.Files    // what this worker was given of them
 	auth    *auth.Source   // of the run's --auth; nil = none is needed
@@ -127,6 +127,9 @@ func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(ho
 	if err != nil {
 		return nil, cli.Config(err)
 	}
+	if small := doctor.Buffers(); small != nil && spec.HTTP == targets.HTTP3 {
+		log.Warn("small UDP buffers", "why", small)
+	}
 	if f.auth, err = auth.Open(ctx, spec.Auth, auth.Options{CA: spec.CA}, log); err != nil {
 		return nil, cli.Config(fmt.Errorf("%w; nothing was sent", err))
 	}
@@ -209,6 +212,9 @@ func (f *memberFlags) work(
 	w.NewClient = f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
 		return f.client(w.Clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
 	})
+	if t, datagrams := target.(interface{ Dropped() int64 }); datagrams {
+		w.Dropped = t.Dropped
+	}
 	w.Halt, w.Observe, w.Log = func() { f.halted.Store(true) }, announce(log, r.Spec.MinWorkers), log
 	total, err := w.Run(ctx)
 	switch {

@@ -52,6 +52,9 @@ func mend(err error) string {
 	if _, ok := errors.AsType[x509.HostnameError](err); ok {
 		return "Write the name in its certificate in --url and its address in --connect-to, or accept any certificate with -k"
 	}
+	if errors.Is(err, targets.ErrNoQUIC) {
+		return "Check the port and firewalls, or leave out --http 3"
+	}
 	if errors.Is(err, io.EOF) { // only the TLS greeting was sent
 		return "The server may not speak TLS: check --url, http:// or https://"
 	}

@@ -43,6 +43,8 @@ type Options struct {
 	Addr string
 	// TLS, when not nil, makes it an https server with this configuration.
 	TLS *tls.Config
+	// HTTP3 makes an https server serve HTTP/3 too, at the same port over UDP.
+	HTTP3 bool
 	// Echo is Lines or Datagrams; "" is HTTP. An echo has no statuses, Capacity, Site and TLS.
 	Echo string
 	// Latency is how long each request waits for its answer, in addition to the server's own time. Go's timers add up
@@ -91,6 +93,7 @@ type Server struct {
 	firstOnce   sync.Once
 	firstAt     atomic.Int64  // with a Site: when it was, in ns since began; 0 = none yet
 	closing     chan struct{} // closed by Close: ends every wait
+	three       *threeServer  // nil without HTTP/3
 	serving     sync.WaitGroup
 
 	taking  sync.Mutex // held by Take; guards the next field
@@ -120,8 +123,15 @@ func Start(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start server: %w", err)
 	}
+	var three *threeServer
+	if opts.HTTP3 {
+		if listener, three, err = opts.listenThree(listener); err != nil {
+			return nil, fmt.Errorf("start server: %w", err)
+		}
+	}
 	s := &Server{
 		opts:     opts,
+		three:    three,
 		listener: listener,
 		began:    time.Now(),
 		usual:    newAnswer(opts.Status),
@@ -132,6 +142,9 @@ func Start(opts Options) (*Server, error) {
 		first:    make(chan struct{}),
 		closing:  make(chan struct{}),
 		open:     make(map[net.Conn]struct{}),
+	}
+	if three != nil {
+		s.serving.Go(func() { s.serveThree(three) })
 	}
 	if opts.TLS != nil {
 		s.secure = opts.TLS.Clone()
@@ -168,6 +181,9 @@ func (o *Options) check() error {
 		if status < 200 || status > 999 {
 			return fmt.Errorf("status %d is not between 200 and 999", status)
 		}
+	}
+	if o.HTTP3 && (o.TLS == nil || strings.HasPrefix(o.Addr, "unix:")) {
+		return errors.New("HTTP/3 needs TLS and a port")
 	}
 	if o.Latency < 0 || o.Jitter < 0 {
 		return fmt.Errorf("latency %v or jitter %v is negative", o.Latency, o.Jitter)
@@ -318,6 +334,7 @@ func (s *Server) Close() error {
 		err = errors.Join(err, hangUp(conn))
 	}
 	s.mu.Unlock()
+	err = errors.Join(err, s.three.close()) // its requests give lanes back
 	s.serving.Wait()
 	if err != nil {
 		return fmt.Errorf("close server: %w", err)

@@ -73,7 +73,7 @@ type unclosed struct{ net.Listener }
 // Close implements net.Listener.
 func (unclosed) Close() error { return nil }
 
-// serveStream is serve for a request of HTTP/2.
+// serveStream is serve for a request of HTTP/2 or HTTP/3.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		panic(http.ErrAbortHandler) // no whole request
@@ -88,7 +88,7 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
 	if ok && !s.holdBack(at, served) {
 		panic(http.ErrAbortHandler)
 	}
-	_ = write(w, plainReply(a.status)) // the peer may be gone
+	_ = write(w, r, plainReply(a.status)) // the peer may be gone
 }
 
 // arrived records a request and returns when it arrived, in ns since the server began. The requests of a connection may

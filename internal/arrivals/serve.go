@@ -74,14 +74,19 @@ func (s *Server) enter(conn net.Conn) (*lane, bool) {
 	}
 	s.connections.Add(1)
 	s.open[conn] = struct{}{}
+	return s.freeLane(), true
+}
+
+// freeLane returns a lane that nobody uses. The lock is held.
+func (s *Server) freeLane() *lane {
 	if n := len(s.free); n > 0 {
 		l := s.free[n-1]
 		s.free = s.free[:n-1]
-		return l, true
+		return l
 	}
 	l := new(lane)
 	s.lanes = append(s.lanes, l)
-	return l, true
+	return l
 }
 
 // leave closes a connection and frees its lane.

@@ -96,7 +96,7 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	if readAt := c.readAt.Swap(0); r.ProtoMajor == 1 {
 		began = cmp.Or(readAt, at) // 0: it was read together with the one before
 	}
-	if write(w, reply) == nil {
+	if write(w, r, reply) == nil {
 		route.Sent(reply.Status, time.Since(s.began)-time.Duration(began))
 	}
 }
@@ -169,7 +169,7 @@ func (s *Server) holdRoute(route *site.Served, until int64) bool {
 }
 
 // write writes an answer to its end.
-func write(w http.ResponseWriter, reply site.Reply) error {
+func write(w http.ResponseWriter, r *http.Request, reply site.Reply) error {
 	maps.Copy(w.Header(), reply.Header)
 	if !site.Bodyless(reply.Status) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(reply.Body)))
@@ -179,6 +179,9 @@ func write(w http.ResponseWriter, reply site.Reply) error {
 		if _, err := w.Write(reply.Body); err != nil {
 			return err
 		}
+	}
+	if r.ProtoMajor == 3 {
+		return nil // the end of the stream shares the packet then
 	}
 	return http.NewResponseController(w).Flush() // now, and not when the handler has returned
 }

@@ -33,6 +33,7 @@ import (
 // All processes of the machine share this clock, so their times can be compared.
 type endpointOptions struct {
 	tls               bool
+	three             bool          // with TLS: HTTP/3 too
 	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
 	http2             bool          // serve HTTP/2, without TLS from the first byte on
 	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
@@ -41,6 +42,7 @@ type endpointOptions struct {
 // AddFlags defines the flags that set the options. args writes the options as flags.
 func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.BoolVar(&o.tls, "tls", false, "serve https")
+	f.BoolVar(&o.three, "three", false, "")
 	f.BoolVar(&o.http2, "http2", false, "")
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
@@ -48,7 +50,7 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 }
 
 func (o *endpointOptions) args() []string {
-	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
+	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-three=", o.three), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
 		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2)}
 }
 
@@ -60,13 +62,15 @@ func endpointPart(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	// Garbage collection is off: it would pause the endpoint, and there is next to no garbage.
-	debug.SetGCPercent(-1)
+	// Garbage collection is off: it would pause the endpoint, and there is next to no garbage, but of HTTP/3.
+	if !o.three {
+		debug.SetGCPercent(-1)
+	}
 	if o.tls && o.stamped {
 		return serveStampedTLS(o, os.Stdin, os.Stdout)
 	}
 	if o.tls {
-		return serveTLS(os.Stdin, os.Stdout)
+		return serveTLS(o.three, os.Stdin, os.Stdout)
 	}
 	e, err := listen(o)
 	if err != nil {

@@ -42,6 +42,7 @@ func parts() map[string]func(args []string) error {
 	return map[string]func([]string) error{
 		"crowd":    crowdPart,
 		"endpoint": endpointPart,
+		"plain-h3": plainThreePart,
 		"renewal":  renewalPart,
 		"record":   recordPart,
 		"spin":     spinPart,
@@ -61,6 +62,7 @@ func experiments() []experiment {
 	return []experiment{
 		{"saturation", "the highest rate of each tool, on one core", saturation},
 		{"tls", "the same with TLS", saturationTLS},
+		{"h3", "the same over HTTP/3, beside a plain client of quic-go", saturationThree},
 		{"http2", "the highest rate over HTTP/2, on one core", saturationHTTP2},
 		{"http2-tls", "the same with TLS, where k6 speaks HTTP/2 too", saturationHTTP2TLS},
 		{"filling", "the cost of requests that are filled and checked", filling},

@@ -20,12 +20,12 @@ import (
 
 // serveTLS is the endpoint with TLS, with a goroutine for each connection, until stdin ends. It needs more CPU than
 // most clients. So it shows what a client costs rather than how fast it can be.
-func serveTLS(stdin io.Reader, stdout io.Writer) error {
+func serveTLS(three bool, stdin io.Reader, stdout io.Writer) error {
 	certificate, err := selfSigned()
 	if err != nil {
 		return err
 	}
-	server, err := arrivals.Start(arrivals.Options{NoPaths: true, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}})
+	server, err := arrivals.Start(arrivals.Options{NoPaths: true, HTTP3: three, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}})
 	if err != nil {
 		return err
 	}

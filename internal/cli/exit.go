@@ -90,6 +90,7 @@ func code(err error) int {
 func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit int) {
 	stdout, stderr = printable.NewWriter(stdout), printable.NewWriter(stderr)
 	redis.SetLogger(silent{})
+	_ = os.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true") // a worker of HTTP/3 says it itself, and doctor
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

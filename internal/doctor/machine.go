@@ -24,6 +24,7 @@ func machineChecks() []machineCheck {
 	return []machineCheck{
 		{"descriptors", descriptors},
 		{"local ports", localPorts},
+		{"udp buffers", udpBuffers},
 		{"cores", cores},
 		{"cpu limit", cpuLimit},
 	}

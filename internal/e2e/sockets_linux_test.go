@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -37,8 +38,17 @@ func socketCases(t *testing.T) map[string]socketCase {
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
+	web := httptest.NewUnstartedServer(nil)
+	web.StartTLS() // only to get its certificate
+	web.Close()
+	quic, err := arrivals.Start(arrivals.Options{TLS: &tls.Config{Certificates: web.TLS.Certificates}, HTTP3: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { quic.Close() })
 	lines, datagrams, store := echo(arrivals.Lines, "[::1]:0"), echo(arrivals.Datagrams, "127.0.0.1:0"), redistest.Start(t)
 	return map[string]socketCase{
+		"h3":  {[]string{"--url", quic.URL() + "/${ordinal}", "-k", "--http", "3", "--streams", "4", "--check", "body has ok"}, quic.Count, quic.Reset},
 		"tcp": {[]string{"--url", lines.URL(), "-d", "hello ${ordinal} from ${worker}\n", "--reply", `until \n`, "--check", "body has hello"}, lines.Count, lines.Reset},
 		"udp": {[]string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello"}, datagrams.Count, datagrams.Reset},
 		"redis": {[]string{"--url", store.URL(), "-d", "INCR n", "--check", `body matches /^\d+$/`}, func() int64 {
@@ -75,7 +85,7 @@ func counted(t *testing.T, secure bool, args ...string) socketCase {
 	return socketCase{append([]string{"--url", s.URL, "--http", "2"}, args...), n.Load, func() { n.Store(0) }}
 }
 
-// TestSocketsAreExact: over tcp, udp and to a Redis, three workers send the exact count, also after a change of the
+// TestSocketsAreExact: over HTTP/3, tcp, udp and to a Redis, three workers send the exact count, also after a change of the
 // rate. If one is killed, what arrived is what was sent, and at most what is lost.
 func TestSocketsAreExact(t *testing.T) {
 	besides(t)

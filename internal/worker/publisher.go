@@ -41,6 +41,7 @@ type publisher struct {
 	log                 *slog.Logger
 	meter               *self.Meter // nil = the process is not measured
 	standstill          *standstill // of a closed loop; else nil
+	dropped             func() int64
 	rota                rota
 	beat                chan<- struct{} // told when it publishes; may be nil
 	// When to publish what was collected, since the start or, before it, since began; 0 = nothing is collected.
@@ -183,6 +184,9 @@ func (p *publisher) measured(last *record.Snapshot) record.Self {
 		if start := p.started(); start > 0 {
 			own.Wall = min(own.Wall, max(0, (last.End-start)*1000))
 		}
+	}
+	if p.dropped != nil {
+		own.Dropped = p.dropped() - p.total.Self.Dropped
 	}
 	if p.standstill != nil {
 		own.Silent = p.standstill.silent.Load()*1000 - p.total.Self.Silent

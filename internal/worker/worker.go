@@ -70,6 +70,10 @@ type Worker struct {
 	// it has accepted and not yet written. nil = nothing is between Send and the write.
 	Halt func()
 
+	// Dropped returns how many datagrams the system dropped so far because the Target did not read them in time. nil = it
+	// is not known, or there are none.
+	Dropped func() int64
+
 	Grants Grants      // asked before a slot is sent; nil = the run has no limiter
 	Terms  lease.Terms // of the limiter
 
@@ -85,7 +89,7 @@ type Worker struct {
 func (w *Worker) Run(ctx context.Context) (*record.Snapshot, error) {
 	e := engine{Worker: *w}
 	e.defaults()
-	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, beat: e.beat, log: e.Log, host: w.Host}
+	e.publisher = publisher{worker: w.ID, incarnation: w.Incarnation, journal: w.Journal, clock: w.Clock, started: e.Started, beat: e.beat, dropped: e.Dropped, log: e.Log, host: w.Host}
 	e.publisher.begin()
 	if err := e.open(); err != nil {
 		return e.publisher.total, err

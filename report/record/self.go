@@ -29,10 +29,14 @@ type Self struct {
 	Full    int64 `json:"full_ns"`    // no connection was free
 	Opening int64 `json:"opening_ns"` // the maximum number of connections was being opened
 	NoRoom  int64 `json:"no_room_ns"` // the maximum number of requests was in flight
+	// Datagrams were dropped at the worker's own sockets.
+	Dropping int64 `json:"dropping_ns,omitempty"`
 
 	// Times in which a closed loop stood still after its start.
 	Silent int64 `json:"silent_ns"` // no reply came for longer than the worker sends without one
 	Paused int64 `json:"paused_ns"` // the run was paused, up to the last reply
+
+	Dropped int64 `json:"dropped_datagrams,omitempty"` // number of those that came faster than the worker read them
 
 	Tardy int64 `json:"tardy_ns"` // slots later than this count in Counts.SeenLate; 0 = unknown
 }
@@ -76,6 +80,7 @@ func (s *Self) add(o Self) {
 	s.Wall += o.Wall
 	s.Cores = max(s.Cores, o.Cores)
 	s.Collections += o.Collections
+	s.Dropped += o.Dropped
 	s.Tardy = max(s.Tardy, o.Tardy)
 	for i, n := range o.limited() {
 		*s.limited()[i].ns += *n.ns
@@ -95,7 +100,7 @@ type namedTime struct {
 // limited lists the times in which something other than a load was a limit.
 func (s *Self) limited() []namedTime {
 	return []namedTime{{"late_ns", &s.Late}, {"full_ns", &s.Full}, {"opening_ns", &s.Opening}, {"no_room_ns", &s.NoRoom},
-		{"silent_ns", &s.Silent}, {"paused_ns", &s.Paused}}
+		{"dropping_ns", &s.Dropping}, {"silent_ns", &s.Silent}, {"paused_ns", &s.Paused}}
 }
 
 // A namedLoad is a load of a Self with its name in JSON, and the share at which it is a limit.
@@ -154,6 +159,9 @@ func (s *Snapshot) JudgeBeat() {
 	if s.much(s.Counts.SeenLate, lateLimit) {
 		s.Self.Late = s.Self.Wall
 	}
+	if s.much(s.Self.Dropped, dropLimit) {
+		s.Self.Dropping = s.Self.Wall
+	}
 	if !long || !s.Self.spare() {
 		return
 	}
@@ -208,7 +216,7 @@ func (s *Self) check() error {
 	for _, f := range []struct {
 		name string
 		n    int64
-	}{{"wall_ns", s.Wall}, {"cores", s.Cores}, {"gc_cycles", s.Collections}, {"tardy_ns", s.Tardy}} {
+	}{{"wall_ns", s.Wall}, {"cores", s.Cores}, {"gc_cycles", s.Collections}, {"dropped_datagrams", s.Dropped}, {"tardy_ns", s.Tardy}} {
 		if err := checkCount(f.name, f.n); err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ type Verdict struct {
 const (
 	lateLimit  = 0.01
 	busyLimit  = 0.01
+	dropLimit  = 0.01
 	ErrorLimit = 0.01
 )
 
@@ -46,6 +47,7 @@ func rules() []rule {
 		{"generator", "wait", tellWait},
 		{"generator", "gc_pause", tellPause},
 		{"generator", "late", tellLate},
+		{"generator", "dropped", tellDropped},
 		{"generator", "descriptors", tellClass("descriptors", 0, "found no file descriptor free; raise ulimit -n, or lower --max-connections")},
 		{"generator", "ports", tellClass("ports", 0, "found no local port free; keep connections alive, or widen net.ipv4.ip_local_port_range")},
 		{"machine", "steal", tellSteal},
@@ -139,6 +141,14 @@ func tellLate(s judged) string {
 	return fmt.Sprintf("%s, at least 1 %% of requests were %slate before they asked for a connection (%s %% in all): the worker was held up, "+
 		"or Redis answered late; give it cores of its own, add workers, or run loadctl doctor",
 		during(s.Self.Late, s.Self.Wall), by, s.partOfSlots(s.Counts.SeenLate))
+}
+
+func tellDropped(s judged) string {
+	if s.Self.Dropping == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s, datagrams came faster than it read them: the system dropped at least one for each 100 requests (%d in all), and they had to be sent again; "+
+		"raise net.core.rmem_max, add workers, or give it more cores", during(s.Self.Dropping, s.Self.Wall), s.Self.Dropped)
 }
 
 func tellSteal(s judged) string {

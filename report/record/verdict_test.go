@@ -106,6 +106,7 @@ func sharedVerdicts() []verdictCase {
 		{"busy, and a stall", "generator/late endpoint/busy", func(s *record.Snapshot) { s.Counts.SeenLate, s.Counts.Busy = 50, 500 }},
 		{"opening", "endpoint/opening", func(s *record.Snapshot) { s.Counts.Opening = 15 }},
 		{"seldom opening", "", func(s *record.Snapshot) { s.Counts.Opening, s.Counts.Busy, s.Counts.NoRoom = 14, 14, 14 }},
+		{"datagrams dropped", "generator/dropped", func(s *record.Snapshot) { s.Self.Dropped = 15 }},
 		{"too many in flight", "generator/max_in_flight", func(s *record.Snapshot) { s.Counts.NoRoom = 15 }},
 		{"too many in flight by its own fault", "generator/shard_cpu", func(s *record.Snapshot) {
 			s.Counts.NoRoom, s.Counts.Opening, s.Self.Shard.Worst = 500, 500, reporttest.Second*95/100

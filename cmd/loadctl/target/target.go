@@ -118,6 +118,7 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
 	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
+	s.BoolVar(&f.options.HTTP3, "http3", false, "with --tls-cert: serve HTTP/3 too, at the same port over UDP")
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
 }
 
@@ -145,6 +146,9 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 	options.Unique = f.unique.list
 	if options.TLS, err = f.readCertificate(); err != nil {
 		return nil, cli.Config(err)
+	}
+	if options.HTTP3 && (options.TLS == nil || strings.HasPrefix(options.Addr, "unix:")) {
+		return nil, cli.Config(errors.New("--http3: give --tls-cert and --tls-key too, and a HOST:PORT in --listen"))
 	}
 	if err := checkAddress(options.Addr); err != nil {
 		return nil, cli.Config(err)
@@ -185,7 +189,7 @@ func (f *targetFlags) setEcho() error {
 	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
 		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
 	}
-	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || f.certificateFile+f.keyFile != "" {
+	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || f.certificateFile+f.keyFile != "" || o.HTTP3 {
 		return errors.New("--tcp, --udp: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
 	}
 	return nil

@@ -1,0 +1,397 @@
+package targets_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// Frames of a server.
+const (
+	settings = "\x00\x04\x00"         // the type of a control stream, and SETTINGS
+	ok200    = "\x01\x03\x00\x00\xd9" // HEADERS with :status 200
+)
+
+// A rawServer speaks QUIC, and whatever a test wants on it.
+type rawServer struct {
+	url                   string
+	requests, connections atomic.Int64
+}
+
+// startRaw starts one. Each request's stream is read to its end, and answered by answer; control is written to a stream of
+// the server for each connection.
+func startRawThree(t *testing.T, control string, answer func(c *quic.Conn, s *quic.Stream, n int64)) *rawServer {
+	t.Helper()
+	transport := &quic.Transport{Conn: udpSocket(t, 0)}
+	listener, err := transport.Listen(threeTLS(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	s := &rawServer{url: "https://" + listener.Addr().String()}
+	serve := func(c *quic.Conn) {
+		if control != "" {
+			stream, err := c.OpenUniStream()
+			if err == nil {
+				_, _ = io.WriteString(stream, control)
+			}
+		}
+		for {
+			stream, err := c.AcceptStream(context.Background())
+			if err != nil {
+				return
+			}
+			go func() {
+				_, _ = io.Copy(io.Discard, stream)
+				answer(c, stream, s.requests.Add(1))
+			}()
+		}
+	}
+	go func() {
+		for {
+			c, err := listener.Accept(context.Background())
+			if err != nil {
+				return
+			}
+			s.connections.Add(1)
+			go serve(c)
+		}
+	}()
+	return s
+}
+
+// TestThreeHostile: what servers do wrong, and how it is told.
+func TestThreeHostile(t *testing.T) {
+	sends := func(text string) func(*quic.Conn, *quic.Stream) {
+		return func(_ *quic.Conn, s *quic.Stream) {
+			_, _ = io.WriteString(s, text)
+			s.Close()
+		}
+	}
+	for name, c := range map[string]struct {
+		control string
+		answer  func(*quic.Conn, *quic.Stream)
+		status  int
+		class   string
+	}{
+		"nothing":            {"", sends(""), 0, "eof"},
+		"half a frame":       {settings, sends(ok200[:3]), 0, "eof"},
+		"body that ends":     {settings, sends(ok200 + "\x00\x05ab"), 200, "eof"},
+		"good":               {settings, sends(ok200 + "\x00\x02ok"), 200, ""},
+		"unknown frames":     {settings, sends("\x21\x02xx" + ok200 + "\x00\x02ok\x21\x00"), 200, ""},
+		"no settings yet":    {"", sends(ok200), 200, ""},
+		"text":               {settings, sends("HTTP/1.1 200 OK\r\n\r\n"), 0, "eof"}, // a long unknown frame, cut off,
+		"body first":         {settings, sends("\x00\x02ok" + ok200), 0, "protocol"},
+		"settings":           {settings, sends("\x04\x00" + ok200), 0, "protocol"},
+		"push":               {settings, sends("\x05\x01\x00" + ok200), 0, "protocol"},
+		"no status":          {settings, sends("\x01\x03\x00\x00\xc1"), 0, "protocol"}, // :path
+		"dynamic table":      {settings, sends("\x01\x03\x02\x00\x80"), 0, "protocol"},
+		"body behind trails": {settings, sends(ok200 + "\x01\x02\x00\x00\x00\x01x"), 200, "protocol"},
+		"long head":          {settings, sends("\x01\x80\x02\x00\x00"), 0, "head-limit"},
+		"endless unknown":    {settings, func(_ *quic.Conn, s *quic.Stream) { _, _ = io.Copy(s, endless("\x21\x3f"+strings.Repeat("x", 63))) }, 0, "head-limit"},
+		"endless body": {settings, func(_ *quic.Conn, s *quic.Stream) {
+			_, _ = io.Copy(s, endless(ok200+"\x00\x40\x40"+strings.Repeat("x", 64)))
+		}, 200, "protocol"},
+		"rejected":           {settings, func(_ *quic.Conn, s *quic.Stream) { s.CancelWrite(quic.StreamErrorCode(http3.ErrCodeRequestRejected)) }, 0, "reset H3_REQUEST_REJECTED"},
+		"unknown code":       {settings, func(_ *quic.Conn, s *quic.Stream) { s.CancelWrite(0x1234567) }, 0, "reset"},
+		"internal error":     {settings, func(c *quic.Conn, _ *quic.Stream) { _ = c.CloseWithError(0x102, "secret") }, 0, "reset H3_INTERNAL_ERROR"},
+		"hangs up":           {settings, func(c *quic.Conn, _ *quic.Stream) { _ = c.CloseWithError(0x100, "") }, 0, "eof"},
+		"silence":            {settings, func(*quic.Conn, *quic.Stream) {}, 0, "timeout"},
+		"control of garbage": {"\x00\x00\x00", func(*quic.Conn, *quic.Stream) {}, 0, "protocol"},
+		"goes away":          {settings + "\x07\x01\x00", func(*quic.Conn, *quic.Stream) {}, 0, "reset GOAWAY"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startRawThree(t, c.control, func(conn *quic.Conn, stream *quic.Stream, _ int64) { c.answer(conn, stream) })
+			target := openThree(t, targets.Spec{URL: s.url, Timeout: time.Second, BodyLimit: 1 << 20}, targets.Local{})
+			out := target.Do(context.Background(), targets.Call{})
+			if name == "goes away" && out.Class == "timeout" {
+				return // it moved before the second server went away
+			}
+			if out.Status != c.status || out.Class != c.class {
+				t.Errorf("%+v, want %d %q", out, c.status, c.class)
+			}
+			if n := s.requests.Load(); n > 1 && name != "goes away" {
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// endless repeats a text.
+func endless(text string) io.Reader { return &repeated{text: text} }
+
+type repeated struct {
+	text string
+	at   int
+}
+
+func (r *repeated) Read(b []byte) (int, error) {
+	n := copy(b, r.text[r.at:])
+	r.at = (r.at + n) % len(r.text)
+	return n, nil
+}
+
+// TestThreeNothingIsSentTwice: a server closes the connection after each second request.
+func TestThreeNothingIsSentTwice(t *testing.T) {
+	s := startRawThree(t, settings, func(c *quic.Conn, stream *quic.Stream, n int64) {
+		if n%2 == 0 {
+			_ = c.CloseWithError(0x100, "")
+			return
+		}
+		_, _ = io.WriteString(stream, ok200)
+		stream.Close()
+	})
+	target := openThree(t, targets.Spec{URL: s.url, Timeout: 5 * time.Second}, targets.Local{})
+	failed := 0
+	for range 20 {
+		if out := target.Do(context.Background(), targets.Call{}); out.Class != "" {
+			failed++
+		}
+	}
+	if s.requests.Load() != 20 || failed != 10 {
+		t.Errorf("%d requests of 20, %d of 10 failed", s.requests.Load(), failed)
+	}
+}
+
+// TestThreeGoAway: a request that a server will not handle, because it goes away, is sent over another connection. The
+// others are answered.
+func TestThreeGoAway(t *testing.T) {
+	var controls sync.Map // of *quic.SendStream by connection
+	control := func(c *quic.Conn) *quic.SendStream {
+		known, ok := controls.Load(c)
+		if !ok {
+			stream, err := c.OpenUniStream()
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			_, _ = io.WriteString(stream, settings)
+			known, _ = controls.LoadOrStore(c, stream)
+		}
+		return known.(*quic.SendStream)
+	}
+	second := make(chan struct{})
+	s := startRawThree(t, "", func(c *quic.Conn, stream *quic.Stream, n int64) {
+		switch n {
+		case 1:
+			<-second
+			_, _ = io.WriteString(control(c), "\x07\x01\x04") // stream 0 is handled, and 4 is not
+			time.Sleep(50 * time.Millisecond)
+		case 2:
+			close(second)
+			return
+		}
+		_, _ = io.WriteString(stream, ok200)
+		stream.Close()
+	})
+	target := openThree(t, targets.Spec{URL: s.url, Streams: 2}, targets.Local{MaxConnections: 1})
+	first := make(chan targets.Outcome)
+	go func() { first <- target.Do(context.Background(), targets.Call{}) }()
+	for s.requests.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	do(t, target, 200, "") // over another connection
+	if out := <-first; out.Class != "" {
+		t.Errorf("%+v", out)
+	}
+	do(t, target, 200, "")
+	if s.requests.Load() != 4 || s.connections.Load() != 2 {
+		t.Errorf("%d requests on %d connections", s.requests.Load(), s.connections.Load())
+	}
+}
+
+// TestThreeShutdown: after a graceful end of the server no request that it answers is lost.
+func TestThreeShutdown(t *testing.T) {
+	begun, release := make(chan struct{}), make(chan struct{})
+	s := startThree(t, func(http.ResponseWriter, *http.Request) { close(begun); <-release }, nil)
+	target := openThree(t, targets.Spec{URL: s.url}, targets.Local{})
+	ended := make(chan targets.Outcome)
+	go func() { ended <- target.Do(context.Background(), targets.Call{}) }()
+	<-begun
+	down := make(chan error)
+	go func() { down <- s.Shutdown(context.Background()) }()
+	time.Sleep(20 * time.Millisecond)
+	close(release)
+	if out := <-ended; out.Class != "" || out.Status != 200 {
+		t.Errorf("%+v", out)
+	}
+	if err := <-down; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestThreeRestart: a server that restarts says so if it can (a stateless reset), or nothing. In both cases no
+// more than one further request fails.
+func TestThreeRestart(t *testing.T) {
+	for name, key := range map[string]*quic.StatelessResetKey{"reset": {1}, "timeout": nil} {
+		t.Run(name, func(t *testing.T) {
+			socket := udpSocket(t, 0)
+			port := socket.LocalAddr().(*net.UDPAddr).Port
+			dead := &quic.Transport{Conn: socket, StatelessResetKey: key}
+			begun, end := make(chan struct{}), make(chan struct{})
+			serve := func(transport *quic.Transport, handle http.HandlerFunc) {
+				listener, err := transport.Listen(threeTLS(), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				server := &http3.Server{Handler: handle}
+				go func() { _ = server.ServeListener(listener) }()
+			}
+			serve(dead, func(http.ResponseWriter, *http.Request) { close(begun); <-end })
+			defer dead.Close()
+			defer close(end)
+			target := openThree(t, targets.Spec{URL: "https://" + socket.LocalAddr().String(), Timeout: 2 * time.Second}, targets.Local{})
+			ended := make(chan targets.Outcome)
+			go func() { ended <- target.Do(context.Background(), targets.Call{}) }()
+			<-begun
+			socket.Close() // as if the process had been killed
+			fresh := &quic.Transport{Conn: udpSocket(t, port), StatelessResetKey: key}
+			defer fresh.Close()
+			serve(fresh, says("ok"))
+			if out := <-ended; out.Class != name && out.Class != "timeout" {
+				t.Errorf("%+v, want %s", out, name)
+			}
+			// If the dead server had confirmed the request, its connection is given up only with another one.
+			if out := target.Do(context.Background(), targets.Call{}); out.Class == name {
+				do(t, target, 200, "")
+			} else if out.Class != "" {
+				t.Errorf("%+v", out)
+			}
+		})
+	}
+}
+
+// TestThreeBlackHole: datagrams that nobody answers are a timeout, and the next request opens another connection.
+func TestThreeBlackHole(t *testing.T) {
+	hole := udpSocket(t, 0)
+	target := openThree(t, targets.Spec{URL: "https://" + hole.LocalAddr().String(), Timeout: 200 * time.Millisecond}, targets.Local{})
+	began := time.Now()
+	do(t, target, 0, "timeout")
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// TestThreeTimeout: a slow answer is a timeout, and its connection carries the next request.
+func TestThreeTimeout(t *testing.T) {
+	s := startThree(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			<-r.Context().Done()
+		}
+	}, nil)
+	local := targets.Local{MaxConnections: 1}
+	target := openThree(t, targets.Spec{URL: s.url + "/slow", Timeout: 300 * time.Millisecond}, local)
+	do(t, target, 0, "timeout")
+	do(t, target, 0, "timeout")
+	if n := s.connections.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	if out := target.Do(ctx, targets.Call{}); out.Class != "canceled" {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestThreeTLS(t *testing.T) {
+	s := startThree(t, says("ok"), nil)
+	other := &quic.Transport{Conn: udpSocket(t, 0)}
+	defer other.Close()
+	listener, err := other.Listen(&tls.Config{Certificates: certificates().TLS.Certificates, NextProtos: []string{"other"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(t, openThree(t, targets.Spec{URL: "https://" + listener.Addr().String()}, targets.Local{}), 0, "tls")
+	wanting := startThree(t, says("ok"), func(s *http3.Server) {
+		s.TLSConfig = http3.ConfigureTLSConfig(&tls.Config{Certificates: certificates().TLS.Certificates, ClientAuth: tls.RequireAnyClientCert})
+	})
+	do(t, openThree(t, targets.Spec{URL: wanting.url}, targets.Local{}), 0, "tls")
+	cert, key := certificateFiles(t)
+	do(t, openThree(t, targets.Spec{URL: wanting.url}, targets.Local{Cert: cert, Key: key}), 200, "")
+	for name, c := range map[string]struct {
+		spec  targets.Spec
+		class string
+	}{
+		"trusted":    {targets.Spec{URL: s.url, CA: authority()}, ""},
+		"other name": {targets.Spec{URL: "https://wrong.test", CA: authority(), ConnectTo: []string{"::" + strings.TrimPrefix(s.url, "https://")}}, "tls"},
+		"its name":   {targets.Spec{URL: "https://example.com", CA: authority(), ConnectTo: []string{"::" + strings.TrimPrefix(s.url, "https://")}}, ""},
+	} {
+		out := openThree(t, c.spec, targets.Local{}).Do(context.Background(), targets.Call{})
+		if out.Class != c.class {
+			t.Errorf("%s: %+v", name, out)
+		}
+	}
+}
+
+// TestThreeMemory: a server that sends on all streams without being asked makes this machine keep no more than the windows.
+func TestThreeMemory(t *testing.T) {
+	const connections = 4
+	s := startRawThree(t, settings, func(c *quic.Conn, stream *quic.Stream, _ int64) {
+		for range 20 {
+			go func() {
+				if other, err := c.OpenUniStreamSync(context.Background()); err == nil {
+					_, _ = io.Copy(other, endless("\x02"+strings.Repeat("x", 1000)))
+				}
+			}()
+		}
+		_, _ = io.WriteString(stream, ok200)
+		stream.Close()
+	})
+	target := openThree(t, targets.Spec{URL: s.url, Timeout: 5 * time.Second}, targets.Local{MaxConnections: connections})
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var all sync.WaitGroup
+	for range connections {
+		all.Go(func() { do(t, target, 200, "") })
+	}
+	all.Wait()
+	time.Sleep(300 * time.Millisecond)
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	// Both sides are in this process: what the client keeps, and what the server repeats.
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > connections*4<<20 {
+		t.Errorf("%d bytes more", grown)
+	}
+}
+
+// TestThreeClose: nothing runs on after Close, whatever the server does.
+func TestThreeClose(t *testing.T) {
+	s := startThree(t, says("ok"), nil)
+	silent := startRawThree(t, "", func(*quic.Conn, *quic.Stream, int64) {})
+	do(t, openThree(t, targets.Spec{URL: s.url}, targets.Local{}), 200, "")
+	before := runtime.NumGoroutine()
+	for _, url := range []string{s.url, silent.url} {
+		target := openThree(t, targets.Spec{URL: url, Timeout: 200 * time.Millisecond}, targets.Local{})
+		var all sync.WaitGroup
+		for range 5 {
+			all.Go(func() { target.Do(context.Background(), targets.Call{}) })
+		}
+		all.Wait()
+		target.Close()
+		target.Close()
+		if out := target.Do(context.Background(), targets.Call{}); out.Class != "canceled" {
+			t.Errorf("after Close: %+v", out)
+		}
+	}
+	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			buf := make([]byte, 1<<20)
+			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
+		}
+	}
+}
