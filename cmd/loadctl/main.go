@@ -11,14 +11,15 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
-// version is set by the linker.
-var version = "dev"
+// Set by the linker: -X main.version=v1.2.3 -X main.commit=…
+var version, commit = "dev", ""
 
 func main() {
 	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func newRootCommand() *cobra.Command {
+	version, commit := cli.Stamp(version, commit)
 	root := &cobra.Command{
 		Use:     "loadctl",
 		Short:   "Create, watch and change distributed load tests",
@@ -54,7 +55,7 @@ func newRootCommand() *cobra.Command {
 		target.New(),
 		newDoctorCommand(redis),
 		newLimitersCommand(redis),
-		cli.NewVersionCommand("loadctl", version),
+		cli.NewVersionCommand("loadctl", version, commit),
 		cli.NewManCommand("loadctl", version),
 	)
 	for _, c := range root.Commands() {

@@ -1,0 +1,3 @@
+module github.com/loadctl/loadctl/deploy
+
+go 1.26.0
