@@ -9,8 +9,11 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 )
 
-// Set by the linker: -X main.version=v1.2.3 -X main.commit=…
-var version, commit = "dev", ""
+// version is set by the linker.
+var version = "dev"
+
+// commit is set by the linker.
+var commit string //nolint:gochecknoglobals // nothing else can tell it if git cannot
 
 func main() {
 	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
