@@ -12,7 +12,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -62,6 +62,9 @@ acceptance: deps ## Measure the promises at full size, on a quiet machine (an ho
 
 chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
+
+upgrade: deps ## Run this version beside the commit OTHER: they work together exactly, or refuse
+	LOADCTL_OTHER=$(OTHER) go test -count=1 -v -run TestRealVersion ./internal/e2e
 
 sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 minutes)
 	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
