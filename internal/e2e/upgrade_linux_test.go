@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/spec"
 )
@@ -196,7 +197,7 @@ func (b *bed) beside(other *bed) {
 	})
 	if refused {
 		text := guest.Stderr.String()
-		if code, _ := guest.Wait(0); code == 0 || strings.Count(text, "error: ") != 1 || b.web.Count() != 0 {
+		if code, _ := guest.Wait(30 * time.Second); code == 0 || strings.Count(text, "error: ") != 1 || b.web.Count() != 0 {
 			b.t.Errorf("exit code %d, %d requests, %s", code, b.web.Count(), text)
 		}
 		if _, stderr, code := other.try("stop", "run"); code == 0 || !oneRefusal(stderr) {
