@@ -16,7 +16,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -132,6 +132,9 @@ share: build
 
 packages: linux share ## Write packages for Debian and Red Hat into dist/
 	@for arch in $(ARCHES); do go -C deploy/packages run . -root "$(CURDIR)" -version "$(VERSION)" -arch $$arch; done
+
+image: linux ## Write an OCI image for amd64 and arm64 into dist/image, without a container engine
+	@go -C deploy run ./image -root "$(CURDIR)" -version "$(VERSION)" -commit "$(COMMIT)" $(ARCHES)
 
 clean: ## Remove what was built
 	rm -rf bin dist
