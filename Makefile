@@ -16,10 +16,10 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image chart chartfile clean deps missing
 
 help: ## Show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 build: ## Build bin/loadctl and bin/loadworker
 	$(GO_BUILD) -o bin/ ./cmd/loadctl ./cmd/loadworker
@@ -135,6 +135,18 @@ packages: linux share ## Write packages for Debian and Red Hat into dist/
 
 image: linux ## Write an OCI image for amd64 and arm64 into dist/image, without a container engine
 	@go -C deploy run ./image -root "$(CURDIR)" -version "$(VERSION)" -commit "$(COMMIT)" $(ARCHES)
+
+# Charts have a semantic version, without v; without a tag there is none, and any release is newer.
+CHART_VERSION = $(patsubst v%,%,$(if $(filter v%,$(VERSION)),$(VERSION),v0.0.0-g$(VERSION)))
+
+chart: chartfile ## Lint the Helm chart, render it with five sets of values, and write it into dist/
+	go -C .ci/manifests test -count=1 -run '^TestChart' .
+
+# chartfile writes the chart as a file, with the same bytes each time.
+chartfile:
+	@rm -rf bin/chart; mkdir -p bin/chart dist; cp -r deploy/helm/loadctl bin/chart; rm -r bin/chart/loadctl/ci; chmod -R u=rwX,go=rX bin/chart
+	@sed -i -e 's/^version: .*/version: $(CHART_VERSION)/' -e 's/^appVersion: .*/appVersion: "$(VERSION)"/' bin/chart/loadctl/Chart.yaml
+	@tar -C bin/chart --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH) -cf - loadctl | gzip -9n >dist/loadctl-$(CHART_VERSION).tgz
 
 clean: ## Remove what was built
 	rm -rf bin dist

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestBuildsAreReproducible: builds of two copies in different folders give the same bytes: commands, packages, image.
+// TestBuildsAreReproducible: builds of two copies in different folders give the same bytes: commands, packages, image, chart.
 func TestBuildsAreReproducible(t *testing.T) {
 	first, second := sums(t, one), sums(t, two)
 	if len(first) < 10 || len(first) != len(second) {
@@ -48,5 +48,13 @@ func TestBinariesSayWhatTheyAre(t *testing.T) {
 		if said.Program != name || said.Version != version || said.Commit != commit {
 			t.Errorf("%+v", said)
 		}
+	}
+}
+
+// TestChartFile: the chart has the version of the release. .ci/manifests tests what is in it.
+func TestChartFile(t *testing.T) {
+	text := output(t, "tar", "-xzOf", built(t, one, "*.tgz"), "loadctl/Chart.yaml")
+	if !strings.Contains(text, "\nversion: 1.2.3\n") || !strings.Contains(text, "\nappVersion: \"v1.2.3\"\n") {
+		t.Error(text)
 	}
 }
