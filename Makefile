@@ -16,7 +16,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image chart chartfile clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image chart chartfile site pictures clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -147,6 +147,13 @@ chartfile:
 	@rm -rf bin/chart; mkdir -p bin/chart dist; cp -r deploy/helm/loadctl bin/chart; rm -r bin/chart/loadctl/ci; chmod -R u=rwX,go=rX bin/chart
 	@sed -i -e 's/^version: .*/version: $(CHART_VERSION)/' -e 's/^appVersion: .*/appVersion: "$(VERSION)"/' bin/chart/loadctl/Chart.yaml
 	@tar -C bin/chart --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH) -cf - loadctl | gzip -9n >dist/loadctl-$(CHART_VERSION).tgz
+
+site: ## Render docs/ as pages that need no network, into dist/site
+	@go -C deploy run ./site -root "$(CURDIR)" -version "$(VERSION)"
+
+pictures: ## Make the pictures of docs/img anew, from the report and the live page (needs chromium-headless-shell)
+	go test ./internal/ui -run PageLooks -update
+	go test ./report/render -run HTMLLooks -update
 
 clean: ## Remove what was built
 	rm -rf bin dist

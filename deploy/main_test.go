@@ -43,7 +43,7 @@ func build(dir string) error {
 	if err := copySource(dir); err != nil {
 		return err
 	}
-	return makes(dir, "packages", "image", "chartfile", "ARCHES="+runtime.GOARCH)
+	return makes(dir, "packages", "image", "chartfile", "site", "ARCHES="+runtime.GOARCH)
 }
 
 // makes runs make in a checkout, with targets and values for variables: NAME=VALUE.

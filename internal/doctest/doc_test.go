@@ -181,7 +181,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	test := regexp.MustCompile("`((?:Test|Benchmark)[A-Z]\\w+)`")
-	target := regexp.MustCompile("(?m)(?:`|^|\\$ |    )make ([a-z]+)")
+	target := regexp.MustCompile("(?m)(?:`|^|\\$ |    )make ([a-z-]+)")
 	install := regexp.MustCompile(`go install github.com/loadctl/loadctl/(\S+)@`)
 	for _, d := range documents(t) {
 		if d.superseded() {
