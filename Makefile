@@ -12,11 +12,15 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X 
 # Linters have a mod file of their own, so that the library's dependencies stay few.
 TOOL := go tool -modfile=.ci/tools/go.mod
 
+# Modules beside the product's, whose go.mod must not grow: files for container engines and systemd, what a release
+# consists of, the program that makes packages, and the configurations of releases and workflows.
+MODULES := .ci/manifests .ci/release .ci/workflows deploy deploy/packages
+
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image chart chartfile site pictures clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image chart chartfile site release release-check pictures clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -43,8 +47,8 @@ units:
 	nice -n 5 go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
 	go test -timeout 15m $$(go list ./... | grep -E '$(PURE)')
 	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./pacer/limit
-	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
-	go -C .ci/manifests test -count=1 ./...
+	@# What is shipped: modules of their own. Go does not see that files outside of them change.
+	for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 
 # One package after the other: fleets that share the cores disturb one another. Tests in parallel mostly wait.
 fleets:
@@ -75,7 +79,7 @@ sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
 	$(TOOL) golangci-lint run ./...
-	cd .ci/manifests && go tool -modfile=../tools/go.mod golangci-lint run ./...
+	for module in $(MODULES); do (cd $$module && go tool -modfile="$(CURDIR)/.ci/tools/go.mod" golangci-lint run ./...); done
 
 fmt: ## Format all Go files
 	$(TOOL) golangci-lint fmt ./...
@@ -151,6 +155,13 @@ chartfile:
 site: ## Render docs/ as pages that need no network, into dist/site
 	@go -C deploy run ./site -root "$(CURDIR)" -version "$(VERSION)"
 
+release-check: ## Check the configuration of a release (it builds goreleaser first: minutes)
+	go tool -modfile=.ci/release/go.mod goreleaser check
+
+# release publishes a draft of a release of the tag that is checked out. Only .github/workflows/release.yml calls it.
+release:
+	go tool -modfile=.ci/release/go.mod goreleaser release --clean
+
 pictures: ## Make the pictures of docs/img anew, from the report and the live page (needs chromium-headless-shell)
 	go test ./internal/ui -run PageLooks -update
 	go test ./report/render -run HTMLLooks -update
@@ -169,6 +180,7 @@ missing:
 	@command -v curl >/dev/null || echo curl # docs/recipes.md logs in with it
 	@test -e $(HDR_JAR) || echo libhdrhistogram-java
 	@command -v java >/dev/null || echo default-jre-headless
+	@command -v rpm >/dev/null || echo rpm # it installs our package, in tests
 	@command -v systemd-analyze >/dev/null || echo systemd
 	@command -v chromium-headless-shell >/dev/null || echo chromium-headless-shell # it opens the HTML report
 	@command -v tmux >/dev/null || echo tmux # it runs the screen of the terminal, in tests

@@ -1,6 +1,7 @@
 package manifests
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -59,7 +60,7 @@ func render(values map[string]any) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts, err := engine.Engine{Strict: true}.Render(chart, all)
+	texts, err := engine.Engine{Strict: true}.RenderWithContext(context.Background(), chart, all)
 	if err != nil {
 		return nil, err
 	}
