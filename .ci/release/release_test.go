@@ -58,7 +58,7 @@ func TestUnknownSettingsAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for old, changed := range map[string]string{"wrap_in_directory": "wrap_in_a_directory", "goarch:": "goarches:"} {
+	for old, changed := range map[string]string{"builds_info": "build_info", "goarch:": "goarches:"} {
 		if _, err := config.LoadReader(strings.NewReader(strings.Replace(string(text), old, changed, 1))); err == nil {
 			t.Errorf("%s in place of %s is no error", changed, old)
 		}
