@@ -10,10 +10,10 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=dev
+ARG VERSION=dev COMMIT=
 # Go builds for any platform on any other, so that nothing has to be emulated. Empty means the one it runs on.
 ARG TARGETOS TARGETARCH
-RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags "-X main.version=$VERSION" -o bin/ ./cmd/loadctl ./cmd/loadworker
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o bin/ ./cmd/loadctl ./cmd/loadworker
 
 FROM scratch
 # Whom to trust behind https:// and rediss://.

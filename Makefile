@@ -1,23 +1,32 @@
 # `make` alone lists what there is to make.
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
 FUZZTIME ?= 10s
 HDR_JAR  := /usr/share/java/hdrhistogram.jar
 
+# How binaries are built: the same bytes in each folder and checkout. No paths, no C, and version and commit from here
+# instead of git. -s -w: no tables for debuggers, a third of the size.
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+
 # Linters have a mod file of their own, so that the library's dependencies stay few.
 TOOL := go tool -modfile=.ci/tools/go.mod
+
+# Modules beside the product's, whose go.mod must not grow: files for container engines and systemd, what a release
+# consists of, the program that makes packages, and the configurations of releases and workflows.
+MODULES := .ci/manifests .ci/release .ci/workflows deploy deploy/packages
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos sim lint fmt vuln fuzz bench microbench web clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image chart chartfile site release release-check pictures clean deps missing
 
 help: ## Show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 build: ## Build bin/loadctl and bin/loadworker
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/ ./cmd/loadctl ./cmd/loadworker
+	$(GO_BUILD) -o bin/ ./cmd/loadctl ./cmd/loadworker
 
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
@@ -38,8 +47,8 @@ units:
 	nice -n 5 go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
 	go test -timeout 15m $$(go list ./... | grep -E '$(PURE)')
 	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./pacer/limit
-	@# The files for container engines and systemd: a module of its own. Go does not see that files outside of it change.
-	go -C .ci/manifests test -count=1 ./...
+	@# What is shipped: modules of their own. Go does not see that files outside of them change.
+	for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 
 # One package after the other: fleets that share the cores disturb one another. Tests in parallel mostly wait.
 fleets:
@@ -61,13 +70,16 @@ acceptance: deps ## Measure the promises at full size, on a quiet machine (an ho
 chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
 
+upgrade: deps ## Run this version beside the commit OTHER: they work together exactly, or refuse
+	LOADCTL_OTHER=$(OTHER) go test -count=1 -v -run TestRealVersion ./internal/e2e
+
 sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 minutes)
 	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
 	$(TOOL) golangci-lint run ./...
-	cd .ci/manifests && go tool -modfile=../tools/go.mod golangci-lint run ./...
+	for module in $(MODULES); do (cd $$module && go tool -modfile="$(CURDIR)/.ci/tools/go.mod" golangci-lint run ./...); done
 
 fmt: ## Format all Go files
 	$(TOOL) golangci-lint fmt ./...
@@ -100,8 +112,62 @@ web: ## Fetch the charts library of the pages, and check it (needs npm)
 	tar -xzf "$$dir/uplot-$(UPLOT).tgz" -C "$$dir"; \
 	install -m 644 "$$dir"/package/{LICENSE,dist/uPlot.iife.min.js,dist/uPlot.min.css} internal/page/uplot/
 
+ARCHES   ?= amd64 arm64
+
+# The time of all files in packages and images: that of the commit.
+export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
+
+# linux builds both commands for each of ARCHES into bin/linux_ARCH.
+linux:
+	@for arch in $(ARCHES); do (set -x; GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/linux_$$arch/ ./cmd/loadctl ./cmd/loadworker); done
+
+# share writes into bin/share what comes with the commands: manual pages, completion, documents, and the unit for packages.
+# Modes and times do not depend on the checkout.
+share: build
+	@rm -rf bin/share; mkdir -p bin/share/completion
+	@for program in loadctl loadworker; do \
+		bin/$$program man bin/share/man; \
+		for shell in bash zsh fish; do bin/$$program completion $$shell >bin/share/completion/$$program.$$shell; done; \
+	done
+	@gzip -9n bin/share/man/*
+	@sed 's#/usr/local/bin#/usr/bin#' examples/systemd/loadworker@.service >bin/share/loadworker@.service
+	@cp -r docs examples bin/share
+	@chmod -R u=rwX,go=rX bin/share; find bin/share -exec touch --no-dereference --date=@$(SOURCE_DATE_EPOCH) {} +
+
+packages: linux share ## Write packages for Debian and Red Hat into dist/
+	@for arch in $(ARCHES); do go -C deploy/packages run . -root "$(CURDIR)" -version "$(VERSION)" -arch $$arch; done
+
+image: linux ## Write an OCI image for amd64 and arm64 into dist/image, without a container engine
+	@go -C deploy run ./image -root "$(CURDIR)" -version "$(VERSION)" -commit "$(COMMIT)" $(ARCHES)
+
+# Charts have a semantic version, without v; without a tag there is none, and any release is newer.
+CHART_VERSION = $(patsubst v%,%,$(if $(filter v%,$(VERSION)),$(VERSION),v0.0.0-g$(VERSION)))
+
+chart: chartfile ## Lint the Helm chart, render it with five sets of values, and write it into dist/
+	go -C .ci/manifests test -count=1 -run '^TestChart' .
+
+# chartfile writes the chart as a file, with the same bytes each time.
+chartfile:
+	@rm -rf bin/chart; mkdir -p bin/chart dist; cp -r deploy/helm/loadctl bin/chart; rm -r bin/chart/loadctl/ci; chmod -R u=rwX,go=rX bin/chart
+	@sed -i -e 's/^version: .*/version: $(CHART_VERSION)/' -e 's/^appVersion: .*/appVersion: "$(VERSION)"/' bin/chart/loadctl/Chart.yaml
+	@tar -C bin/chart --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH) -cf - loadctl | gzip -9n >dist/loadctl-$(CHART_VERSION).tgz
+
+site: ## Render docs/ as pages that need no network, into dist/site
+	@go -C deploy run ./site -root "$(CURDIR)" -version "$(VERSION)"
+
+release-check: ## Check the configuration of a release (it builds goreleaser first: minutes)
+	go tool -modfile=.ci/release/go.mod goreleaser check
+
+# release publishes a draft of a release of the tag that is checked out. Only .github/workflows/release.yml calls it.
+release:
+	go tool -modfile=.ci/release/go.mod goreleaser release --clean
+
+pictures: ## Make the pictures of docs/img anew, from the report and the live page (needs chromium-headless-shell)
+	go test ./internal/ui -run PageLooks -update
+	go test ./report/render -run HTMLLooks -update
+
 clean: ## Remove what was built
-	rm -rf bin
+	rm -rf bin dist
 
 # deps fails, and says what to install, when something the tests need is not there.
 deps:
@@ -115,6 +181,7 @@ missing:
 	@command -v curl >/dev/null || echo curl # docs/recipes.md logs in with it
 	@test -e $(HDR_JAR) || echo libhdrhistogram-java
 	@command -v java >/dev/null || echo default-jre-headless
+	@command -v rpm >/dev/null || echo rpm # it installs our package, in tests
 	@command -v systemd-analyze >/dev/null || echo systemd
 	@command -v chromium-headless-shell >/dev/null || echo chromium-headless-shell # it opens the HTML report
 	@command -v tmux >/dev/null || echo tmux # it runs the screen of the terminal, in tests

@@ -12,7 +12,7 @@
 --       If such a run was stopped in between, it is made as a stopped run, and its workers are sent the laws.
 -- Returns { CREATED or EXISTS, spec in force, uid in force }; BROKEN if a part of the state is missing; an error if an
 --       argument is wrong.
--- Invariant: of many callers one creates; a run that has not ended is never replaced.
+-- Invariant: of many callers one creates; a run that has not ended, or is of another version, is never replaced.
 
 local bad = wrong('make', { 3, 'replace', 0, 1, 4, 'lifetime', 1, MOST, 7, 'hold', 1, MOST, 8, 'min', 0, 1000000, 9, 'span', 0, MOST, 10, 'requests', 0, MOST,
   11, 'deadman', 0, MOST, 12, 'seed', 0, 2147483646 })
@@ -29,8 +29,11 @@ if string.format('%d', MOST) ~= '9007199254740992' or struct.unpack('<l', struct
   return redis.error_reply('ERR make: this server cannot write 53-bit numbers; use Redis on a 64-bit system')
 end
 
+-- version: of the form of a run; only a script of the same one can tell whether it has ended.
+local function version(text) return string.match(text, '^{"version":(%d+)') end
+
 local spec, b = redis.call('GET', KEYS[9]), load(ARGV[14] or '')
-local ended = spec and b.uid and ARGV[3] == '1' and fleet(b).ended()
+local ended = spec and b.uid and ARGV[3] == '1' and version(spec) == version(ARGV[1]) and fleet(b).ended()
 if not spec ~= not b.uid and laws == '' then return { 'BROKEN', '', '' } end -- a worker restores it
 if spec and b.uid and not ended then return { 'EXISTS', spec, b.uid } end
 local stopped = redis.call('GET', KEYS[14])

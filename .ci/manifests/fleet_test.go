@@ -39,6 +39,7 @@ func TestFleets(t *testing.T) {
 	}{
 		"compose":         {composeFleet(t), ""},
 		"kubernetes":      {kubernetesFleet(t), ""},
+		"chart":           {chartFleet(t), ""},
 		"systemd":         {systemdFleet(t), ""},
 		"another rate":    {slow, "asked 400"},
 		"without a Redis": {fleet{redis: commandLine{"true"}, ready: slow.ready}, "is never ready"},
@@ -62,6 +63,28 @@ func composeFleet(t *testing.T) fleet {
 	return fleet{
 		redis: line(redis), ready: commandLine(redis.HealthCheck.Test[1:]), target: line(p.Services["target"]),
 		worker: line(worker), control: line(p.Services["control"]), workers: worker.GetScale(), url: *worker.Environment["LOADCTL_REDIS"],
+	}
+}
+
+// chartFleet has no target: a cluster has one.
+func chartFleet(t *testing.T) fleet {
+	c, err := render(valueSets(t)["minimal"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := func(name string) commandLine {
+		l, err := c.line(c.pods()[name])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	redis := c.pods()["load-loadctl-redis"].container()
+	return fleet{
+		redis: runs("load-loadctl-redis"), ready: redis.ReadinessProbe.Exec.Command, auth: password, target: composeFleet(t).target,
+		worker: runs("load-loadctl-worker-load-1"), control: runs("load-loadctl-control-load-1"),
+		workers: int(*c.jobs["load-loadctl-worker-load-1"].Spec.Completions),
+		url:     strings.Replace(c.secrets["load-loadctl-redis"].StringData["url"], "load-loadctl-redis", "redis", 1),
 	}
 }
 

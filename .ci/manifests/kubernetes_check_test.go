@@ -30,7 +30,7 @@ func checkKubernetes(f files) error {
 		if !ok {
 			return fmt.Errorf("there is no pod %s", name)
 		}
-		wrong = append(wrong, c.checkReferences(p), c.checkImage(p), checkPrivileges(p), checkProbes(p), c.checkCommand(p))
+		wrong = append(wrong, c.checkReferences(p), c.checkHosts(p), c.checkImage(p), checkPrivileges(p), checkProbes(p), c.checkCommand(p))
 	}
 	return errors.Join(wrong...)
 }
@@ -76,6 +76,12 @@ func (c *cluster) checkNames() error {
 	if c.namespaces[c.kustomization.Namespace] == nil {
 		wrong = append(wrong, fmt.Errorf("there is no namespace %s", c.kustomization.Namespace))
 	}
+	return errors.Join(append(wrong, c.checkServices())...)
+}
+
+// checkServices checks that each service has one pod, and each set its service.
+func (c *cluster) checkServices() error {
+	var wrong []error
 	for name, s := range c.services {
 		found := 0
 		for _, p := range c.pods() {
@@ -104,20 +110,14 @@ func (c *cluster) checkNames() error {
 // host finds the services in URLs and lists of hosts.
 var host = regexp.MustCompile(`(?:^|[@/,])([a-z][a-z0-9-]*):([0-9]+)`)
 
-// checkReferences checks what a pod refers to: its labels, secrets, variables, volumes and services.
+// checkReferences checks what a pod refers to: its labels, secrets, variables and volumes.
 func (c *cluster) checkReferences(p pod) error {
 	var wrong []error
 	if p.selector != nil && !p.selects(p.selector) {
 		wrong = append(wrong, fmt.Errorf("%s selects other pods than its own", p.name))
 	}
-	env, _ := c.env(p) // line tells of errors
-	args, err := c.line(p)
+	_, err := c.line(p)
 	wrong = append(wrong, err)
-	for _, text := range slices.Concat(args, slices.Collect(maps.Values(env))) {
-		for _, m := range host.FindAllStringSubmatch(text, -1) {
-			wrong = append(wrong, c.checkService(m[1], m[2]))
-		}
-	}
 	volumes := map[string]bool{}
 	for _, v := range p.Spec.Volumes {
 		volumes[v.Name] = true
@@ -128,6 +128,19 @@ func (c *cluster) checkReferences(p pod) error {
 	for _, m := range p.container().VolumeMounts {
 		if !volumes[m.Name] {
 			wrong = append(wrong, fmt.Errorf("%s: there is no volume %s", p.name, m.Name))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// checkHosts checks that the services exist which a pod calls.
+func (c *cluster) checkHosts(p pod) error {
+	var wrong []error
+	env, _ := c.env(p) // checkReferences tells of errors
+	args, _ := c.line(p)
+	for _, text := range slices.Concat(args, slices.Collect(maps.Values(env))) {
+		for _, m := range host.FindAllStringSubmatch(text, -1) {
+			wrong = append(wrong, c.checkService(m[1], m[2]))
 		}
 	}
 	return errors.Join(wrong...)

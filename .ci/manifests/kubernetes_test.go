@@ -29,6 +29,18 @@ type cluster struct {
 	sets          map[string]*appsv1.StatefulSet
 	deployments   map[string]*appsv1.Deployment
 	jobs          map[string]*batchv1.Job
+	configs       map[string]*corev1.ConfigMap
+	claims        map[string]*corev1.PersistentVolumeClaim
+	ingresses     map[string]*networkingv1.Ingress
+}
+
+func emptyCluster() *cluster {
+	return &cluster{
+		namespaces: map[string]*corev1.Namespace{}, secrets: map[string]*corev1.Secret{}, services: map[string]*corev1.Service{},
+		policies: map[string]*networkingv1.NetworkPolicy{}, sets: map[string]*appsv1.StatefulSet{},
+		deployments: map[string]*appsv1.Deployment{}, jobs: map[string]*batchv1.Job{},
+		configs: map[string]*corev1.ConfigMap{}, claims: map[string]*corev1.PersistentVolumeClaim{}, ingresses: map[string]*networkingv1.Ingress{},
+	}
 }
 
 // kustomization is as much of a kustomization.yaml as ours may use.
@@ -46,11 +58,7 @@ type kustomization struct {
 // newCluster decodes all that kustomization.yaml names, as strictly as the API server with fieldValidation=Strict:
 // unknown and repeated fields are errors, and upper and lower case differ.
 func newCluster(f files) (*cluster, error) {
-	c := &cluster{
-		namespaces: map[string]*corev1.Namespace{}, secrets: map[string]*corev1.Secret{}, services: map[string]*corev1.Service{},
-		policies: map[string]*networkingv1.NetworkPolicy{}, sets: map[string]*appsv1.StatefulSet{},
-		deployments: map[string]*appsv1.Deployment{}, jobs: map[string]*batchv1.Job{},
-	}
+	c := emptyCluster()
 	if err := decode(f[kubernetes+"kustomization.yaml"], &c.kustomization); err != nil {
 		return nil, fmt.Errorf("kustomization.yaml: %w", err)
 	}
@@ -93,6 +101,12 @@ func (c *cluster) add(document string) error {
 		return add(c.deployments, document)
 	case "batch/v1 Job":
 		return add(c.jobs, document)
+	case "v1 ConfigMap":
+		return add(c.configs, document)
+	case "v1 PersistentVolumeClaim":
+		return add(c.claims, document)
+	case "networking.k8s.io/v1 Ingress":
+		return add(c.ingresses, document)
 	default:
 		return fmt.Errorf("apiVersion %q and kind %q are nothing that this test knows", kind.APIVersion, kind.Kind)
 	}

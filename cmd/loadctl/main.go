@@ -14,11 +14,15 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// commit is set by the linker.
+var commit string //nolint:gochecknoglobals // nothing else can tell it if git cannot
+
 func main() {
 	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func newRootCommand() *cobra.Command {
+	version, commit := cli.Stamp(version, commit)
 	root := &cobra.Command{
 		Use:     "loadctl",
 		Short:   "Create, watch and change distributed load tests",
@@ -54,7 +58,7 @@ func newRootCommand() *cobra.Command {
 		target.New(),
 		newDoctorCommand(redis),
 		newLimitersCommand(redis),
-		cli.NewVersionCommand("loadctl", version),
+		cli.NewVersionCommand("loadctl", version, commit),
 		cli.NewManCommand("loadctl", version),
 	)
 	for _, c := range root.Commands() {

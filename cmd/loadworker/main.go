@@ -12,11 +12,15 @@ import (
 // version is set by the linker.
 var version = "dev"
 
+// commit is set by the linker.
+var commit string //nolint:gochecknoglobals // nothing else can tell it if git cannot
+
 func main() {
 	os.Exit(cli.Main(newRootCommand(), os.Args[1:], os.Stdout, os.Stderr))
 }
 
 func newRootCommand() *cobra.Command {
+	version, commit := cli.Stamp(version, commit)
 	root := &cobra.Command{
 		Use:     "loadworker",
 		Short:   "Send requests at a rate that all workers of a run share",
@@ -26,6 +30,6 @@ func newRootCommand() *cobra.Command {
 	}
 	redis := &cli.Redis{}
 	redis.AddFlags(root, ", else embedded: one in this process, for this machine; embedded:PORT chooses its port")
-	root.AddCommand(newRunCommand(redis), cli.NewVersionCommand("loadworker", version), cli.NewManCommand("loadworker", version))
+	root.AddCommand(newRunCommand(redis), cli.NewVersionCommand("loadworker", version, commit), cli.NewManCommand("loadworker", version))
 	return root
 }

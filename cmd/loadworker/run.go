@@ -343,7 +343,7 @@ func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *
 	if !r.Ended.IsZero() {
 		return r, nil // nothing will be sent
 	}
-	if err := f.allow.check(r.Spec.Target); err != nil {
+	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target)); err != nil {
 		return nil, cli.Config(err)
 	}
 	return r, cli.Config(r.Ready(ctx))

@@ -72,7 +72,7 @@ func code(err error) int {
 		return CodeGood
 	case errors.Is(err, ErrSignal):
 		return CodeSignal
-	case config, link.WrongURL(err), errors.Is(err, spec.ErrBroken):
+	case config, link.WrongURL(err), errors.Is(err, spec.ErrBroken), errors.Is(err, spec.ErrNewer), errors.Is(err, spec.ErrOlder):
 		return CodeConfig
 	case judged:
 		return verdict.code

@@ -181,7 +181,7 @@ func TestNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	test := regexp.MustCompile("`((?:Test|Benchmark)[A-Z]\\w+)`")
-	target := regexp.MustCompile("(?m)(?:`|^|\\$ |    )make ([a-z]+)")
+	target := regexp.MustCompile("(?m)(?:`|^|\\$ |    )make ([a-z-]+)")
 	install := regexp.MustCompile(`go install github.com/loadctl/loadctl/(\S+)@`)
 	for _, d := range documents(t) {
 		if d.superseded() {
@@ -249,7 +249,7 @@ func TestCommandsAndFlags(t *testing.T) {
 		}
 	}
 	used := regexp.MustCompile("(?m)(?:^|`|\\$ )(loadctl|loadworker) ([a-z][a-z-]*)([^`\n]*)")
-	others := regexp.MustCompile(`\b(curl|redis-server|redis-cli|docker|kubectl|systemctl)\b|\bprometheus --`)
+	others := regexp.MustCompile(`\b(curl|redis-server|redis-cli|docker|kubectl|systemctl|helm|skopeo|brew)\b|\bprometheus --`)
 	option := regexp.MustCompile(`(?:^|[\s(\x60])(--[a-z][a-z-]*)`)
 	for _, d := range documents(t) {
 		for _, m := range used.FindAllStringSubmatch(d.text, -1) {

@@ -4,11 +4,13 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +46,9 @@ type bed struct {
 	redis   *redistest.Server
 	cluster *redistest.Cluster // of which redis is a master; nil = there is none
 	web     *arrivals.Server
-	as      string // user:password of the commands; "" = the default user
+	as      string   // user:password of the commands; "" = the default user
+	dir     string   // of the commands; "" = those of this version
+	env     []string // of the commands, in addition
 }
 
 // url is the LOADCTL_REDIS of the commands.
@@ -57,6 +61,9 @@ func (b *bed) url() string {
 	}
 	return b.redis.URL()
 }
+
+// program is the path of a command.
+func (b *bed) program(name string) string { return filepath.Join(cmp.Or(b.dir, binaries), name) }
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
@@ -94,9 +101,9 @@ func (b *bed) worker(run string, args ...string) *process {
 // workerWith is worker with more variables in its environment: NAME=VALUE.
 func (b *bed) workerWith(env []string, run string, args ...string) *process {
 	b.t.Helper()
-	cmd := exec.Command(filepath.Join(binaries, "loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
+	cmd := exec.Command(b.program("loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
 	cmd.Dir = b.t.TempDir() // for the files of counts that Redis did not take
-	cmd.Env = append(append(os.Environ(), "LOADCTL_REDIS="+b.url()), env...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"LOADCTL_REDIS=" + b.url()}, b.env, env)
 	return begin(b.t, cmd, nil)
 }
 
@@ -133,8 +140,8 @@ func (b *bed) loadctl(args ...string) string {
 
 func (b *bed) try(args ...string) (stdout, stderr string, code int) {
 	b.t.Helper()
-	cmd := exec.Command(filepath.Join(binaries, "loadctl"), args...)
-	cmd.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
+	cmd := exec.Command(b.program("loadctl"), args...)
+	cmd.Env = slices.Concat(os.Environ(), []string{"LOADCTL_REDIS=" + b.url()}, b.env)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil && cmd.ProcessState == nil {

@@ -40,9 +40,11 @@ type Unpublished struct {
 
 // The encoding of an Unpublished is one JSON object. In all versions its first members say what it is.
 const (
-	unpublishedFormat  = "loadworker"
-	unpublishedVersion = 1
-	unpublishedBytes   = 64 << 20 // more than any snapshot with all its points
+	// FileVersion is the version that this program writes, and the newest that it reads.
+	FileVersion = 1
+
+	unpublishedFormat = "loadworker"
+	unpublishedBytes  = 64 << 20 // more than any snapshot with all its points
 )
 
 // unpublishedFile is the JSON object.
@@ -72,7 +74,7 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 		return nil, err
 	}
 	f := unpublishedFile{
-		Format: unpublishedFormat, Version: unpublishedVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
+		Format: unpublishedFormat, Version: FileVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
 		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Described: u.Described,
 		Thresholds: u.Thresholds, Warmup: u.Warmup, Snapshot: total, Series: u.Series,
 	}
@@ -106,8 +108,8 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 		}
 		return errForeign
 	}
-	if head.Version > unpublishedVersion {
-		return fmt.Errorf("it is of version %d, newer than %d, which this program knows; use a newer loadctl", head.Version, unpublishedVersion)
+	if head.Version > FileVersion {
+		return fmt.Errorf("it is of version %d, newer than %d, which this program knows; use a newer loadctl", head.Version, FileVersion)
 	}
 	var f unpublishedFile
 	total := new(record.Snapshot)

@@ -293,6 +293,29 @@ func TestBrokenState(t *testing.T) {
 	})
 }
 
+// TestOtherVersionIsNotReplaced: only a program of its version can tell that a run has ended. Here the rest of the state
+// has the form of this version, so that a script could misread it.
+func TestOtherVersionIsNotReplaced(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(1), Options{})
+		b.stop(r)
+		text := b.client.Get(t.Context(), r.Keys.Spec).Val()
+		for version, want := range map[int]error{spec.Version - 1: spec.ErrOlder, spec.Version + 1: spec.ErrNewer} {
+			b.client.Set(t.Context(), r.Keys.Spec, strings.Replace(text, fmt.Sprint(spec.Version), fmt.Sprint(version), 1), 0)
+			before := b.dump()
+			_, _, err := Create(t.Context(), b.client, "x", r.Spec, Options{New: true})
+			b.wants(err, want, fmt.Sprint(version))
+			if !maps.Equal(before, b.dump()) {
+				t.Errorf("version %d was changed", version)
+			}
+		}
+		b.client.Set(t.Context(), r.Keys.Spec, text, 0)
+		if _, created, err := Create(t.Context(), b.client, "x", r.Spec, Options{New: true}); err != nil || !created {
+			t.Errorf("the same version: created %v, %v", created, err)
+		}
+	})
+}
+
 func TestNewerSpec(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(1), Options{})

@@ -43,3 +43,23 @@ func TestNewerThresholds(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestUnknownMembers: a program that passed over a part of a spec would send another load than the run asks for.
+func TestUnknownMembers(t *testing.T) {
+	for _, text := range []string{
+		`{"version":9,"target":{"url":"noop://"},"qps":"100","max_lag_ns":1,"min_workers":1,"shape":"round"}`,
+		`{"version":9,"target":{"url":"noop://","shape":"round"},"qps":"100","max_lag_ns":1,"min_workers":1}`,
+		`{"version":9,"target":{"url":"","flows":[{"steps":[{"shape":1}]}]},"qps":"100"}`,
+	} {
+		if _, err := Parse("x", text); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), `with the unknown field "shape"; use a newer loadctl`) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	later, err := Parse("x", `{"version":9,"target":{"url":"later://host"},"qps":"100","max_lag_ns":1,"catch_up_ns":1,"min_workers":1}`)
+	if err != nil {
+		t.Fatal(err) // who only reads needs no target
+	}
+	if err := later.CheckKnown("x"); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "later") {
+		t.Error(err)
+	}
+}

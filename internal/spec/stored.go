@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/loadctl/loadctl/pacer/limit"
 )
@@ -31,6 +32,22 @@ func (s Spec) Encode() (string, error) {
 	return string(text), nil
 }
 
+// strict refuses a spec that asks for more than this program knows. To pass over a part of it would be another run.
+func strict(text string) error {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode(new(Spec))
+}
+
+// CheckKnown returns ErrNewer if this program would refuse to create the run, because a newer one has created it.
+// Workers check it before they take part. A reader needs less of a spec.
+func (s Spec) CheckKnown(name string) error {
+	if err := s.Validate(); err != nil {
+		return fmt.Errorf("run %s: %w, and this program does not know what it asks for (%w); use a newer loadworker", name, ErrNewer, err)
+	}
+	return nil
+}
+
 // Parse reads a stored spec. The version comes first, as the rest of a newer spec is unknown.
 func Parse(name, text string) (Spec, error) {
 	var s Spec
@@ -48,6 +65,9 @@ func Parse(name, text string) (Spec, error) {
 	}
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return s, Broken(name, "its spec was not written by loadctl")
+	}
+	if err := strict(text); err != nil {
+		return s, fmt.Errorf("run %s: %w, with the %.80s; use a newer loadctl and loadworker", name, ErrNewer, strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if s.HasLimiter() && !slices.Contains(limit.Names(), s.Limiter) {
 		return s, fmt.Errorf("run %s: %w, with a limiter %.40q that this program does not know; use a newer loadctl and loadworker", name, ErrNewer, s.Limiter)

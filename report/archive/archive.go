@@ -29,8 +29,10 @@ import (
 //
 // So it passes through terminals, mails and standard output unchanged. The gzip checksum covers all of it.
 const (
+	// Version is the version that this program writes, and the newest that it reads.
+	Version = 1
+
 	title   = "loadctl archive "
-	version = 1
 	columns = 76
 
 	// maxBytes bounds the JSON, maxText the file. A run of 1,024 points and 1,000 workers has about 4 MB.
@@ -88,7 +90,7 @@ func pack(body []byte) ([]byte, error) {
 		return nil, err
 	}
 	encoded := base64.StdEncoding.EncodeToString(packed.Bytes())
-	text := fmt.Appendf(nil, "%s%d\n", title, version)
+	text := fmt.Appendf(nil, "%s%d\n", title, Version)
 	for len(encoded) > 0 {
 		line := encoded[:min(columns, len(encoded))]
 		text = append(append(text, line...), '\n')
@@ -155,8 +157,8 @@ func readTitle(text *bufio.Reader) error {
 	if _, err := fmt.Sscanf(number, "%d", &of); err != nil || fmt.Sprint(of) != number || of < 1 {
 		return errNoArchive
 	}
-	if of > version {
-		return fmt.Errorf("the archive is of version %d, but this program knows versions up to %d; use a newer loadctl", of, version)
+	if of > Version {
+		return fmt.Errorf("the archive is of version %d, but this program knows versions up to %d; use a newer loadctl", of, Version)
 	}
 	return nil
 }

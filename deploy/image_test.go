@@ -1,0 +1,154 @@
+package deploy
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestImage unpacks the image as a container engine does, and runs its commands in it as the user that it names.
+func TestImage(t *testing.T) {
+	layout := filepath.Join(one, "dist", "image")
+	if text := written(t, filepath.Join(layout, "oci-layout")); !strings.Contains(text, `"imageLayoutVersion": "1.0.0"`) {
+		t.Error(text)
+	}
+	var index, both struct {
+		Manifests []struct {
+			Digest   string
+			Platform struct{ Architecture string }
+		}
+	}
+	decode(t, []byte(written(t, filepath.Join(layout, "index.json"))), &index)
+	decode(t, blob(t, layout, index.Manifests[0].Digest), &both)
+	if len(both.Manifests) != 1 || both.Manifests[0].Platform.Architecture != runtime.GOARCH {
+		t.Fatalf("%+v", both)
+	}
+	var manifest struct {
+		Config struct{ Digest string }
+		Layers []struct{ MediaType, Digest string }
+	}
+	decode(t, blob(t, layout, both.Manifests[0].Digest), &manifest)
+	var image struct {
+		Created, OS, Architecture string
+		Config                    struct {
+			User                 string
+			Entrypoint, Cmd, Env []string
+			Labels               map[string]string
+		}
+		RootFS struct {
+			DiffIDs []string `json:"diff_ids"`
+		}
+	}
+	decode(t, blob(t, layout, manifest.Config.Digest), &image)
+	config := image.Config
+	if image.Created != "2023-11-14T22:13:20Z" || config.User != "65532:65532" || !slices.Equal(config.Entrypoint, []string{"loadctl"}) ||
+		!slices.Equal(config.Cmd, []string{"--help"}) || !slices.Equal(config.Env, []string{"PATH=/usr/local/bin"}) ||
+		config.Labels["org.opencontainers.image.version"] != version || config.Labels["org.opencontainers.image.revision"] != commit {
+		t.Errorf("%+v", image)
+	}
+	root := t.TempDir()
+	if err := os.Chmod(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for i, layer := range manifest.Layers {
+		unpack(t, blob(t, layout, layer.Digest), image.RootFS.DiffIDs[i], root)
+	}
+	runImage(t, root, config.Entrypoint[0])
+}
+
+// runImage runs the commands with root as their whole file system, and without any right.
+func runImage(t *testing.T, root, entrypoint string) {
+	t.Helper()
+	in := func(name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "/usr/local/bin/"+name, args...)
+		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/local/bin"}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	if said := in(entrypoint, "version"); !strings.HasPrefix(said, "loadctl "+version+" ") || !strings.Contains(said, commit) {
+		t.Error(said)
+	}
+	if said := in("loadworker", "run", "--url", "noop://", "--qps", "200", "-n", "100"); !strings.Contains(said, "100") {
+		t.Error(said)
+	}
+	if err := os.WriteFile(filepath.Join(root, "nobody"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(root)
+	if err != nil || len(entries) != 3 { // etc, usr, nobody
+		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// blob returns a part of an image, whose name is the sum of its bytes.
+func blob(t *testing.T, layout, digest string) []byte {
+	t.Helper()
+	text := []byte(written(t, filepath.Join(layout, "blobs", strings.Replace(digest, ":", "/", 1))))
+	if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(text)); sum != digest {
+		t.Fatalf("%s has the sum %s", digest, sum)
+	}
+	return text
+}
+
+func decode(t *testing.T, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unpack unpacks a layer into a folder, with its modes. What is in it belongs to root.
+func unpack(t *testing.T, layer []byte, diffID, root string) {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(layer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := fmt.Sprintf("sha256:%x", sha256.Sum256(text)); sum != diffID {
+		t.Errorf("a layer has the sum %s, and the image names %s", sum, diffID)
+	}
+	for r := tar.NewReader(bytes.NewReader(text)); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := filepath.Join(root, h.Name)
+		switch {
+		case h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 1_700_000_000:
+			t.Errorf("%+v", h)
+		case h.Typeflag == tar.TypeDir:
+			err = os.MkdirAll(name, h.FileInfo().Mode().Perm())
+		default:
+			data, readErr := io.ReadAll(r)
+			err = errors.Join(readErr, os.WriteFile(name, data, h.FileInfo().Mode().Perm()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,181 @@
+package deploy
+
+import (
+	"compress/gzip"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPackages: both packages install the commands, and leave nothing behind.
+func TestPackages(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Fatal("dpkg and rpm need root to own the files that they install")
+	}
+	t.Run("deb", func(t *testing.T) { installDeb(t, one) })
+	t.Run("rpm", func(t *testing.T) { installRPM(t, one) })
+}
+
+// built returns the one file in dist that has such a name.
+func built(t *testing.T, checkout, pattern string) string {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(checkout, "dist", pattern))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%s: %q, %v", pattern, found, err)
+	}
+	return found[0]
+}
+
+// installDeb installs a package in a folder that is the root of a system, as dpkg does for a new machine.
+func installDeb(t *testing.T, checkout string) {
+	t.Parallel()
+	deb := built(t, checkout, "*.deb")
+	root := t.TempDir()
+	for _, dir := range []string{"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "var/lib/dpkg/status"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	dpkg := func(args ...string) string {
+		t.Helper()
+		return output(t, "dpkg", append([]string{"--root=" + root, "--force-script-chrootless", "--log=" + os.DevNull}, args...)...)
+	}
+	before := tree(t, root)
+	dpkg("--install", deb)
+	if said := dpkg("--status", "loadctl"); !strings.Contains(said, "Status: install ok installed") || !strings.Contains(said, "Version: 1.2.3") {
+		t.Error(said)
+	}
+	if said := dpkg("--verify", "loadctl"); said != "" {
+		t.Error(said)
+	}
+	checkInstalled(t, root)
+	env := filepath.Join(root, "etc/loadctl/loadworker.env")
+	if info, err := os.Stat(env); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := os.WriteFile(env, []byte("LOADCTL_REDIS=redis://mine\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dpkg("--install", deb)
+	if written(t, env) != "LOADCTL_REDIS=redis://mine\n" {
+		t.Error("an upgrade has overwritten the settings")
+	}
+	dpkg("--remove", "loadctl")
+	if _, err := os.Stat(env); err != nil {
+		t.Errorf("a removal, that is no purge, removes the settings: %v", err)
+	}
+	dpkg("--purge", "loadctl")
+	if after := tree(t, root); !slices.Equal(before, after) {
+		t.Errorf("before %q, after %q", before, after)
+	}
+}
+
+// installRPM reads a package back, and installs it in a folder that is the root of a system.
+func installRPM(t *testing.T, checkout string) {
+	t.Parallel()
+	rpm := built(t, checkout, "*.rpm")
+	if said := output(t, "rpm", "--query", "--package", "--queryformat", "%{NAME} %{VERSION} %{LICENSE} %{SUMMARY}", rpm); said !=
+		"loadctl 1.2.3 Apache-2.0 Distributed load generator with one exact rate" {
+		t.Error(said)
+	}
+	if said := output(t, "rpm", "--checksig", "--nosignature", rpm); !strings.Contains(said, "digests OK") {
+		t.Error(said)
+	}
+	if said := output(t, "rpm", "--query", "--package", "--configfiles", rpm); said != "/etc/loadctl/loadworker.env\n" {
+		t.Errorf("settings: %q", said)
+	}
+	root := t.TempDir()
+	at := func(args ...string) string {
+		t.Helper()
+		return output(t, "rpm", append([]string{"--root", root}, args...)...)
+	}
+	at("--initdb")
+	// A root without a shell cannot run scripts. The deb has the same ones.
+	at("--install", "--nodeps", "--noscripts", "--ignorearch", rpm)
+	if said := at("--verify", "--nodeps", "--noscripts", "loadctl"); said != "" {
+		t.Error(said)
+	}
+	checkInstalled(t, root)
+	at("--erase", "--noscripts", "loadctl")
+	for _, name := range tree(t, root) {
+		if strings.Contains(name, "load") {
+			t.Errorf("%s is left", name)
+		}
+	}
+}
+
+// checkInstalled uses what a package has installed below root.
+func checkInstalled(t *testing.T, root string) {
+	t.Helper()
+	zsh := "usr/share/zsh/site-functions/"
+	if _, err := os.Stat(filepath.Join(root, zsh)); err != nil {
+		zsh = "usr/share/zsh/vendor-completions/"
+	}
+	for _, program := range []string{"loadctl", "loadworker"} {
+		if said := output(t, filepath.Join(root, "usr/bin", program), "version"); !strings.HasPrefix(said, program+" "+version+" ") {
+			t.Error(said)
+		}
+		page, err := os.Open(filepath.Join(root, "usr/share/man/man1", program+".1.gz"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		unpacked, err := gzip.NewReader(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(unpacked); err != nil || !strings.Contains(string(text), ".TH") {
+			t.Errorf("%.100s, %v", text, err)
+		}
+		page.Close()
+		output(t, "bash", "-n", filepath.Join(root, "usr/share/bash-completion/completions", program))
+		for _, name := range []string{zsh + "_" + program, "usr/share/fish/vendor_completions.d/" + program + ".fish"} {
+			if text := written(t, filepath.Join(root, name)); !strings.Contains(text, program) {
+				t.Errorf("%s: %.100q", name, text)
+			}
+		}
+	}
+	for _, name := range []string{"copyright", "README.md", "CHANGELOG.md", "docs/deploy.md", "examples/systemd/loadworker.env"} {
+		if text := written(t, filepath.Join(root, "usr/share/doc/loadctl", name)); text == "" {
+			t.Errorf("%s is empty", name)
+		}
+	}
+	verifyUnit(t, root)
+}
+
+// verifyUnit lets systemd read the unit. It also looks for the program, so that the unit has to name the one in /usr/bin.
+func verifyUnit(t *testing.T, root string) {
+	t.Helper()
+	text := written(t, filepath.Join(root, "usr/lib/systemd/system/loadworker@.service"))
+	if !strings.Contains(text, "ExecStart=/usr/bin/loadworker ") {
+		t.Error("the unit starts another program than the package's")
+	}
+	unit := filepath.Join(t.TempDir(), "loadworker@.service")
+	if err := os.WriteFile(unit, []byte(strings.ReplaceAll(text, "=/usr/bin/", "="+root+"/usr/bin/")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
+	if err != nil || len(out) > 0 { // it ends well even where it warns
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+}
+
+// tree returns the names of all files below root, but for those that dpkg keeps about itself.
+func tree(t *testing.T, root string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(name string, _ fs.DirEntry, err error) error {
+		names = append(names, strings.TrimPrefix(name, root))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return strings.HasPrefix(name, "/var/lib/dpkg/") })
+}

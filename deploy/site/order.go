@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// part is a part of the contents, which every page shows.
+type part struct {
+	Title string
+	Pages []entry
+}
+
+type entry struct{ Title, Out string }
+
+// order returns the contents of the site.
+func order(pages map[string]*page) ([]part, error) {
+	left := maps.Clone(pages)
+	take := func(title string, files ...string) (p part, err error) {
+		p.Title = title
+		for _, file := range files {
+			if left[file] == nil {
+				return p, fmt.Errorf("the contents (order.go) name %s, which there is not", file)
+			}
+			p.Pages = append(p.Pages, entry{left[file].title, left[file].out})
+			delete(left, file)
+		}
+		return p, nil
+	}
+	var all []part
+	for _, p := range []struct{ title, files string }{
+		{"Start", "README.md docs/install.md docs/tutorial.md docs/recipes.md"},
+		{"Use", "docs/workloads.md docs/protocols.md docs/report.md docs/live.md docs/search.md docs/max.md docs/limiters.md docs/target.md"},
+		{"Operate", "docs/deploy.md docs/outages.md docs/metrics.md docs/upgrade.md"},
+		{"Look up", "docs/flags.md docs/exit-codes.md docs/json.md docs/api.md docs/GLOSSARY.md CHANGELOG.md"},
+		{"How it works", "docs/guarantees.md docs/ARCHITECTURE.md docs/benchmarks.md docs/chaos.md docs/comparison.md CONTRIBUTING.md"},
+	} {
+		next, err := take(p.title, strings.Fields(p.files)...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, next)
+	}
+	decisions := slices.DeleteFunc(slices.Sorted(maps.Keys(left)), func(file string) bool { return !strings.HasPrefix(file, "docs/adr/") })
+	last, err := take("Decisions", decisions...)
+	if err != nil {
+		return nil, err
+	}
+	for file := range left {
+		return nil, fmt.Errorf("%s is not in the contents: add it in order.go", file)
+	}
+	return append(all, last), nil
+}
