@@ -272,5 +272,15 @@ func validName(name string) bool {
 // validValue reports whether a value has no NUL, CR and LF, and no white space at its ends.
 func validValue(value string) bool {
 	n := len(value)
-	return n == 0 || value[0] != ' ' && value[0] != '\t' && value[n-1] != ' ' && value[n-1] != '\t' && !strings.ContainsAny(value, "\x00\r\n")
+	if n > 0 && (isSpace(value[0]) || isSpace(value[n-1])) {
+		return false
+	}
+	for i := range n {
+		if c := value[i]; c <= '\r' && (c == 0 || c == '\r' || c == '\n') {
+			return false
+		}
+	}
+	return true
 }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' }

@@ -38,7 +38,8 @@ func New() *cobra.Command {
 		},
 	}
 	c.Long = fmt.Sprintf(`Answer every request and count when it arrived, to check what a test says it sent. No Redis is
-needed. It may serve for days: it remembers the arrivals of the last 10s.
+needed. It may serve for days: it remembers the arrivals of the last 10s. It speaks HTTP/1.1 and
+HTTP/2, each connection as it begins.
 
 As text it prints a line for each second in which requests arrived; seconds count from the first
 arrival. At the end it prints how many arrived, their mean rate between the first and the last, and
