@@ -42,6 +42,7 @@ type conn struct {
 	memo      http1.Memo
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
 	idleSince time.Time
+	stream    *stream // of WebSocket; nil for all others
 }
 
 // A reply is the result of one request on one connection.
@@ -151,11 +152,14 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 // is none. If the connection was idle for a moment only, write notices.
 func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	idle := time.Since(c.idleSince)
-	if c.to != to || idle > idleLimit {
+	if c.to != to || c.old(idle) {
 		return false
 	}
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
+
+// old reports whether the connection was idle for too long. One that its keeper looks after never was.
+func (c *conn) old(idle time.Duration) bool { return idle > idleLimit && c.stream == nil }
 
 // rest notes when the connection became idle.
 func (c *conn) rest() {
@@ -167,11 +171,38 @@ func (c *conn) rest() {
 // message could block for seconds.
 func (c *conn) close(clean bool) {
 	c.watch.close()
+	if clean && c.stream != nil {
+		c.stream.mu.Lock()
+		c.stream.leave(c, c.stream.err)
+		c.stream.mu.Unlock()
+	}
 	if clean {
 		c.wire.Close()
 		return
 	}
 	c.raw.Close()
+}
+
+// errNotYet says that an instant Read or Write would have to wait. TLS can go on after it.
+type errNotYet struct{}
+
+func (errNotYet) Error() string   { return "it would have to wait" }
+func (errNotYet) Timeout() bool   { return true }
+func (errNotYet) Temporary() bool { return true }
+
+// readNow and writeNow are the connection's Read and Write, and do not wait.
+func (c *conn) readNow(b []byte) (int, error) {
+	c.raw.instant = true
+	n, err := c.wire.Read(b)
+	c.raw.instant = false
+	return n, err
+}
+
+func (c *conn) writeNow(b []byte) (int, error) {
+	c.raw.instant = true
+	n, err := c.wire.Write(b)
+	c.raw.instant = false
+	return n, err
 }
 
 // isTimeout reports whether err is an expired deadline.

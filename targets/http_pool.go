@@ -13,8 +13,15 @@ type endpoint struct {
 	network, address string // "tcp" or "udp" and host:port, or "unix" and a path
 	name             string // of the server in TLS; "" without TLS
 	use              string // "" for HTTP; other uses have connections of their own
-	login            string // commands that log in, in the form in which they are sent; "" = none
+	login            string // commands that log in, in the form in which they are sent, or the head of a handshake; "" = none
 }
+
+// Uses of connections other than HTTP.
+const (
+	useRaw   = "raw"
+	useRedis = "redis"
+	useWS    = "ws"
+)
 
 // A pool keeps the connections of one target, or of all steps of a workload. A connection has a place from before it is
 // dialled until it is closed. There are max places. At most dials connections are dialled at the same time; a request
@@ -28,6 +35,8 @@ type pool struct {
 	// Number of complete answers in a row after which the connection could not be kept. From dials of them on there is
 	// no limit on dialling, because opening connections is the normal work of such a load.
 	closedInARow atomic.Int64
+
+	keeper sync.Once // starts keep
 
 	mu       sync.Mutex
 	closed   bool
@@ -91,6 +100,9 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 		p.places--
 		c = nil
 	}
+	if c != nil && c.stream != nil && !p.closed {
+		p.keeper.Do(func() { go p.keep() })
+	}
 	p.admit()
 	return c, err
 }
@@ -134,7 +146,7 @@ func (p *pool) give(c *conn, keep bool) {
 	p.idle = append(p.idle, c)
 	// Each give removes one old connection, so no goroutine is needed for that.
 	var old *conn
-	if c.idleSince.Sub(p.idle[0].idleSince) > idleLimit {
+	if p.idle[0].old(c.idleSince.Sub(p.idle[0].idleSince)) {
 		old = p.idle[0]
 		p.idle = slices.Delete(p.idle, 0, 1)
 		p.places--

@@ -42,7 +42,8 @@ type Options struct {
 	Addr string
 	// TLS, when not nil, makes it an https server with this configuration.
 	TLS *tls.Config
-	// Echo is Lines or Datagrams; "" is HTTP. An echo has no statuses, Capacity, Site and TLS.
+	// Echo is Lines, Datagrams or Messages; "" is HTTP. An echo has no statuses, Capacity and Site. Only Messages may have
+	// TLS.
 	Echo string
 	// Latency is how long each request waits for its answer, in addition to the server's own time. Go's timers add up
 	// to about 1 ms.
@@ -170,8 +171,8 @@ func (o *Options) check() error {
 	return o.checkQueue()
 }
 
-// URL returns the address of the server: "http://127.0.0.1:4711", or with https, tcp or udp. For a unix socket the host is "localhost",
-// and Addr names the socket.
+// URL returns the address of the server: "http://127.0.0.1:4711", or with https, tcp, udp, ws or wss.
+// For a unix socket the host is "localhost", and Addr names the socket.
 func (s *Server) URL() string {
 	scheme, host := "http", s.listener.Addr().String()
 	if s.opts.TLS != nil {
@@ -182,6 +183,9 @@ func (s *Server) URL() string {
 	}
 	if s.opts.Echo != "" {
 		scheme = s.opts.Echo
+	}
+	if s.opts.Echo == Messages && s.opts.TLS != nil {
+		scheme = "wss"
 	}
 	return scheme + "://" + host
 }
