@@ -34,6 +34,7 @@ import (
 type endpointOptions struct {
 	tls               bool
 	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
+	speaks            string        // "" = HTTP; see spoken
 	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
 }
 
@@ -43,11 +44,12 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
 	f.BoolVar(&o.stamped, "stamped", false, "")
+	f.StringVar(&o.speaks, "speaks", "", "")
 }
 
 func (o *endpointOptions) args() []string {
 	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
-		fmt.Sprint("-stamped=", o.stamped)}
+		fmt.Sprint("-stamped=", o.stamped), "-speaks=" + o.speaks}
 }
 
 // endpointPart is the process.
