@@ -9,18 +9,34 @@ import (
 	"github.com/coder/websocket"
 )
 
-// echoMessages is a server of another implementation, that answers each message with the same message.
+// echoMessages is a server of another implementation, that answers each message with the same message, or does what wrap
+// does.
 func echoMessages(tb testing.TB, wrap func(*websocket.Conn, *http.Request)) string {
 	tb.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(echoHandler(wrap))
+	tb.Cleanup(server.Close)
+	return "ws" + strings.TrimPrefix(server.URL, "http")
+}
+
+// echoSecure is echoMessages with TLS.
+func echoSecure(tb testing.TB, wrap func(*websocket.Conn, *http.Request)) string {
+	tb.Helper()
+	server := httptest.NewTLSServer(echoHandler(wrap))
+	tb.Cleanup(server.Close)
+	return "wss" + strings.TrimPrefix(server.URL, "https")
+}
+
+// echoHandler opens WebSockets and echoes messages, or does what serve does.
+func echoHandler(serve func(*websocket.Conn, *http.Request)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"chat"}, InsecureSkipVerify: true})
 		if err != nil {
 			return
 		}
 		defer c.CloseNow()
 		c.SetReadLimit(-1)
-		if wrap != nil {
-			wrap(c, r)
+		if serve != nil {
+			serve(c, r)
 			return
 		}
 		for {
@@ -32,9 +48,7 @@ func echoMessages(tb testing.TB, wrap func(*websocket.Conn, *http.Request)) stri
 				return
 			}
 		}
-	}))
-	tb.Cleanup(server.Close)
-	return "ws" + strings.TrimPrefix(server.URL, "http")
+	})
 }
 
 // BenchmarkWS and BenchmarkCoder send the same message to the same server and wait for its echo.

@@ -202,7 +202,7 @@ func TestUnfitFlags(t *testing.T) {
 		"header: udp has none":                 {"--url", "udp://127.0.0.1:9", "-d", "x", "-H", "A: b"},
 		"redirects: only http":                 {"--url", "redis://127.0.0.1:9", "-d", "PING", "--redirects", "1"},
 		"unix socket: udp has none":            {"--url", "udp://127.0.0.1:9", "-d", "x", "--unix-socket", "/s"},
-		"reply: only tcp and udp":              {"--url", "http://127.0.0.1:9", "--reply", "any"},
+		"reply: only tcp, udp and ws":          {"--url", "http://127.0.0.1:9", "--reply", "any"},
 		"--body-hex: write pairs":              {"--url", "tcp://127.0.0.1:9", "--body-hex", "5"},
 		"--body-hex and another body":          {"--url", "tcp://127.0.0.1:9", "--body-hex", "50", "-d", "x"},
 		"reach the target: dial tcp 127.0.0.1": {"--url", "tcp://127.0.0.1:1", "-d", "x"},

@@ -103,8 +103,10 @@ func (f *flagList) target(t targets.Spec) {
 	}
 	switch {
 	case len(t.Body) == 0:
-	case tellable(t):
+	case !t.Binary && tellable(t):
 		f.add("--body", string(t.Body), "")
+	case t.Binary:
+		f.withhold("--body-hex", digest(t.Body))
 	default:
 		f.withhold("--body-file", digest(t.Body))
 	}

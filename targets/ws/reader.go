@@ -12,6 +12,7 @@ const (
 	Nothing    Event = iota // more bytes are needed
 	GotMessage              // a message is complete
 	GotPing                 // a ping is complete
+	GotPong                 // a pong is complete
 	GotClose                // a closing frame is complete; nothing that follows is read
 )
 
@@ -103,7 +104,7 @@ func (r *Reader) Text() bool { return r.text }
 // Begun reports whether a message, or a frame of one, has begun and is not complete.
 func (r *Reader) Begun() bool { return r.open || r.have > 0 && !Opcode(r.head[0]&0xf).control() }
 
-// Control is the payload of a ping. It is valid until the next call of Next.
+// Control is the payload of a ping or pong. It is valid until the next call of Next.
 func (r *Reader) Control() []byte { return r.control }
 
 // Code is that of a closing frame; NoCode if it has none.
@@ -250,7 +251,7 @@ func (r *Reader) endFrame() (Event, error) {
 	case Ping:
 		return GotPing, nil
 	case Pong:
-		return Nothing, nil
+		return GotPong, nil
 	case Close:
 		switch {
 		case len(r.control) == 1, len(r.control) > 1 && !Known(r.Code()):
