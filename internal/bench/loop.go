@@ -32,6 +32,8 @@ type loop struct {
 	answer  []byte
 	end     []byte // the bytes that end a request
 
+	framed map[int]*framed // connections with HTTP/2, by descriptor
+
 	began  time.Time // start of the loop's clock; time.Since reads that without a system call
 	offset int64     // from began to CLOCK_MONOTONIC
 	times  []int64   // times of arrivals
@@ -40,7 +42,7 @@ type loop struct {
 
 // listen opens a loop on a free port of 127.0.0.1.
 func listen(o endpointOptions) (*loop, error) {
-	l := &loop{options: o, times: make([]int64, room)}
+	l := &loop{options: o, framed: map[int]*framed{}, times: make([]int64, room)}
 	l.answer, l.end = spoken(o.speaks)
 	for i := range l.times {
 		l.times[i] = 1 // touched in advance, so that no arrival waits for a page fault
@@ -145,28 +147,38 @@ func (l *loop) request(fd int) {
 		return
 	}
 	if errno != 0 || n == 0 {
+		delete(l.framed, fd)
 		_ = unix.Close(fd)
 		return
 	}
+	if l.options.http2 {
+		if l.framed[fd] == nil {
+			l.framed[fd] = new(framed)
+		}
+		if replies := l.framed[fd].answer(l.buf[:n], func() { l.arrived(at) }); len(replies) > 0 {
+			l.send(fd, replies)
+		}
+		return
+	}
 	for range l.requests(fd, l.buf[:n]) {
-		l.note(at)
+		l.arrived(at)
 		l.send(fd, l.answer)
 	}
 }
 
-// note records an arrival.
-func (l *loop) note(at int64) {
+// send writes to a connection. Its buffer always has room: answers are small, and the peer reads each before it sends the
+// next request.
+func (l *loop) send(fd int, b []byte) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+}
+
+// arrived records an arrival.
+func (l *loop) arrived(at int64) {
 	if len(l.times) == cap(l.times) {
 		l.lost++
 	} else {
 		l.times = append(l.times, at)
 	}
-}
-
-// send sends an answer. The send buffer always has room: answers are small, and the peer reads each before it sends the
-// next request.
-func (l *loop) send(fd int, b []byte) {
-	_, _, _ = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
 }
 
 // now returns the time.

@@ -101,7 +101,7 @@ func (l *loop) datagrams() {
 		if err != nil {
 			return
 		}
-		l.note(l.now())
+		l.arrived(l.now())
 		_ = unix.Sendto(l.socket, l.buf[:n], unix.MSG_DONTWAIT, from) // the peer may be gone
 	}
 }
