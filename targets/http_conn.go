@@ -42,7 +42,7 @@ type conn struct {
 	memo      http1.Memo
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
 	idleSince time.Time
-	stream    *stream // of WebSocket; nil for all others
+	socket    *keptSocket // of WebSocket; nil for all others
 }
 
 // A reply is the result of one request on one connection.
@@ -159,7 +159,7 @@ func (c *conn) usable(to endpoint, deadline time.Time) bool {
 }
 
 // old reports whether the connection was idle for too long. One that its keeper looks after never was.
-func (c *conn) old(idle time.Duration) bool { return idle > idleLimit && c.stream == nil }
+func (c *conn) old(idle time.Duration) bool { return idle > idleLimit && c.socket == nil }
 
 // rest notes when the connection became idle.
 func (c *conn) rest() {
@@ -171,10 +171,10 @@ func (c *conn) rest() {
 // message could block for seconds.
 func (c *conn) close(clean bool) {
 	c.watch.close()
-	if clean && c.stream != nil {
-		c.stream.mu.Lock()
-		c.stream.leave(c, c.stream.err)
-		c.stream.mu.Unlock()
+	if clean && c.socket != nil {
+		c.socket.mu.Lock()
+		c.bye()
+		c.socket.mu.Unlock()
 	}
 	if clean {
 		c.wire.Close()

@@ -19,6 +19,7 @@ type dialer struct {
 	// For handshakes of WebSocket.
 	credential *Credential
 	halted     func() bool // nil = never
+	once       bool        // each request has a connection of its own
 }
 
 // newDialer reads the certificates. Both arguments must be valid.
@@ -27,7 +28,7 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dialer{secure: secure, credential: local.Credential, halted: local.Halted}
+	d := &dialer{secure: secure, credential: local.Credential, halted: local.Halted, once: s.NoKeepAlive}
 	// Probes of idle connections would be unrequested traffic, and cost four system calls for each connection.
 	d.template.KeepAlive = -1
 	if d.families = newFamilies(local.Addresses); len(d.families) > 0 {

@@ -100,7 +100,7 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 		p.places--
 		c = nil
 	}
-	if c != nil && c.stream != nil && !p.closed {
+	if c != nil && c.socket != nil && !p.closed {
 		p.keeper.Do(func() { go p.keep() })
 	}
 	p.admit()

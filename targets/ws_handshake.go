@@ -5,7 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
-	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -22,27 +22,27 @@ const (
 	keyStand        = "\x01"
 )
 
-// greet sets how the target's connections are opened: by the head of a handshake (RFC 6455, 4.1). Connections with equal
-// heads are interchangeable.
-func (t *wsTarget) greet(s Spec, u *url.URL, local Local) error {
+// newHead sets how connections are opened: by the head of a handshake (RFC 6455, 4.1). Connections with equal heads are
+// interchangeable.
+func (m *messages) newHead(s Spec, u *url.URL, tables Tables) error {
 	s.Method, s.Body, s.NoKeepAlive, s.Cookies = http.MethodGet, nil, false, false
 	s.Headers = append(slices.Clip(s.Headers), Header{"Connection", "Upgrade"}, Header{"Upgrade", "websocket"},
 		Header{"Sec-WebSocket-Version", "13"}, Header{"Sec-WebSocket-Key", keyStand})
 	var stand Credential
 	value := credentialStand
 	stand.value.Store(&value)
-	m, err := newMessage(s, u, endpoint{}, s.parser(local.Tables), &stand)
+	request, err := newMessage(s, u, endpoint{}, s.parser(tables), &stand)
 	if err != nil {
 		return err
 	}
-	t.to.use = useWS
-	t.to.login = string(m.filled(template.Request{}, nil).wire)
-	if m.wire != nil {
-		t.to.login = string(m.wire)
+	if request.wire != nil {
+		m.head = string(request.wire)
+		return nil
 	}
-	for _, varies := range append(slices.Clone(m.values), m.target) {
-		if varies.Varies() {
-			t.login = func(r template.Request) string { return string(m.fill(nil, r, nil)) }
+	m.head = string(request.fill(nil, template.Request{}, nil))
+	for _, text := range append(slices.Clone(request.values), request.target) {
+		if text.Varies() {
+			m.varies = func(r template.Request) string { return string(request.fill(nil, r, nil)) }
 		}
 	}
 	return nil
@@ -50,64 +50,84 @@ func (t *wsTarget) greet(s Spec, u *url.URL, local Local) error {
 
 // upgrade makes the handshake on a new connection. The deadline is that of the connection.
 func (d *dialer) upgrade(ctx context.Context, c *conn) error {
-	var nonce [16]byte
-	_, _ = rand.Read(nonce[:]) // never fails
-	key := base64.StdEncoding.EncodeToString(nonce[:])
-	head := strings.Replace(c.to.login, keyStand, key, 1)
-	if current := d.credential.current(); current != nil {
-		head = strings.Replace(head, credentialStand, *current, 1)
-	}
 	c.watch.begin(ctx)
 	defer c.watch.finish()
-	if d.halted != nil && d.halted() {
-		return context.Canceled
-	}
-	s := &stream{}
-	n, err := c.wire.Write([]byte(head))
-	s.greeted.out = int64(n)
+	h := handshake{head: c.to.login, credential: d.credential, halted: d.halted, answer: &c.answer, buf: c.buf}
+	socket, in, out, err := h.open(c.wire)
 	if err != nil {
 		return blame(ctx, err)
 	}
-	if err := c.readUpgrade(s); err != nil {
-		return blame(ctx, err)
+	c.socket = &keptSocket{Socket: *socket}
+	if d.once {
+		c.socket.in, c.socket.out = c.socket.in+in, c.socket.out+out
 	}
-	if c.answer.Status() != http.StatusSwitchingProtocols {
-		return upgradeError{status: c.answer.Status(), in: s.greeted.in, out: s.greeted.out}
-	}
-	if what := c.mismatch(key); what != "" {
-		return upgradeError{what: what, in: s.greeted.in, out: s.greeted.out}
-	}
-	c.answer.Release()
-	// The pool would take any byte for a hang-up; settle looks closer.
-	c.stream, c.hungUp = s, func() bool { return false }
+	c.hungUp = func() bool { return false } // the pool would take any byte for a hang-up; settle looks closer
 	return nil
 }
 
-// readUpgrade reads the head of the answer. What has come behind it is the beginning of the stream.
-func (c *conn) readUpgrade(s *stream) error {
-	c.answer.Begin(http1.Limits{Fields: true}, true)
+// A handshake opens a WebSocket.
+type handshake struct {
+	head       string // with its stands
+	credential *Credential
+	halted     func() bool // nil = never
+	answer     *http1.Response
+	buf        []byte
+}
+
+// open makes the handshake on a connection. in and out are its bytes. An answer that opens nothing is an upgradeError.
+func (h *handshake) open(c io.ReadWriter) (s *Socket, in, out int64, err error) {
+	var nonce [16]byte
+	_, _ = rand.Read(nonce[:]) // never fails
+	key := base64.StdEncoding.EncodeToString(nonce[:])
+	head := strings.Replace(h.head, keyStand, key, 1)
+	if current := h.credential.current(); current != nil {
+		head = strings.Replace(head, credentialStand, *current, 1)
+	}
+	if h.halted != nil && h.halted() {
+		return nil, 0, 0, context.Canceled
+	}
+	n, err := io.WriteString(c, head)
+	if out = int64(n); err != nil {
+		return nil, 0, out, err
+	}
+	h.answer.Begin(http1.Limits{Fields: true}, true)
+	defer h.answer.Release()
+	s = new(Socket)
+	if s.rest, in, err = h.read(c); err != nil {
+		return nil, in, out, err
+	}
+	if status := h.answer.Status(); status != http.StatusSwitchingProtocols {
+		return nil, in, out, upgradeError{status: status, in: in, out: out}
+	}
+	if what := h.mismatch(key); what != "" {
+		return nil, in, out, upgradeError{what: what, in: in, out: out}
+	}
+	s.in = int64(len(s.rest))
+	return s, in, out, nil
+}
+
+// read reads the head of the answer. rest is what has come behind it.
+func (h *handshake) read(c io.Reader) (rest []byte, in int64, err error) {
 	for {
-		n, readErr := c.wire.Read(c.buf)
-		used, done, err := c.answer.Feed(c.buf[:n])
-		s.greeted.in += int64(used)
+		n, readErr := c.Read(h.buf)
+		used, done, err := h.answer.Feed(h.buf[:n])
+		in += int64(used)
 		switch {
 		case errors.Is(err, http1.ErrHead):
-			return err
+			return nil, in, err
 		case err != nil:
-			return upgradeError{what: err.Error(), in: s.greeted.in, out: s.greeted.out}
+			return nil, in, upgradeError{what: err.Error(), in: in}
 		case done:
-			s.rest = slices.Clone(c.buf[used:n])
-			s.in = int64(len(s.rest))
-			return nil
+			return slices.Clone(h.buf[used:n]), in, nil
 		case readErr != nil:
-			return readErr
+			return nil, in, readErr
 		}
 	}
 }
 
 // mismatch says what is wrong with an answer of status 101 to a handshake (RFC 6455, 4.1); "" if nothing is.
-func (c *conn) mismatch(key string) string {
-	one := func(name string) string { return strings.TrimSpace(strings.Join(c.answer.Field(name), ",")) }
+func (h *handshake) mismatch(key string) string {
+	one := func(name string) string { return strings.TrimSpace(strings.Join(h.answer.Field(name), ",")) }
 	protocol := one("Sec-WebSocket-Protocol")
 	switch {
 	case !strings.EqualFold(one("Upgrade"), "websocket"), !lists(one("Connection"), "upgrade"):
@@ -116,7 +136,7 @@ func (c *conn) mismatch(key string) string {
 		return "Sec-WebSocket-Accept is not that of the key"
 	case one("Sec-WebSocket-Extensions") != "":
 		return "the server uses an extension that was not offered"
-	case protocol != "" && !offers(c.to.login, protocol):
+	case protocol != "" && !offers(h.head, protocol):
 		return "the server uses a subprotocol that was not offered"
 	}
 	return ""
@@ -136,34 +156,4 @@ func offers(head, protocol string) bool {
 		}
 	}
 	return false
-}
-
-// An upgradeError is an answer to a handshake that opens no WebSocket.
-type upgradeError struct {
-	status  int // not 101; 0 if what is wrong
-	what    string
-	in, out int64
-}
-
-func (e upgradeError) Error() string {
-	if e.status == 0 {
-		return e.what
-	}
-	return strings.TrimSpace(fmt.Sprintf("the server answers %d %s", e.status, http.StatusText(e.status)))
-}
-
-// class implements classified.
-func (e upgradeError) class() string {
-	if e.status == 0 {
-		return ClassProtocol
-	}
-	return ClassStatus
-}
-
-// refused notes the answer to a handshake that opened no WebSocket.
-func refused(err error, out *Outcome) {
-	if e, ok := errors.AsType[upgradeError](err); ok {
-		out.Status = e.status
-		out.BytesIn, out.BytesOut = out.BytesIn+e.in, out.BytesOut+e.out
-	}
 }

@@ -1,7 +1,9 @@
 package targets
 
 import (
+	"io"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -10,6 +12,13 @@ const (
 	keepEvery = 250 * time.Millisecond // servers wait for seconds at least
 	keepSoon  = 5 * time.Millisecond   // if a connection had more than one visit takes
 )
+
+// A keptSocket is the WebSocket of a connection. A request holds its lock from before the first byte to the end of the
+// reply; the keeper holds it at other times.
+type keptSocket struct {
+	Socket
+	mu sync.Mutex
+}
 
 // keep looks after the idle WebSockets of the pool until it is closed, in a goroutine of its own: it throws pushes away,
 // answers pings, and closes connections that the server has closed. So a connection costs no goroutine while it is idle,
@@ -30,10 +39,10 @@ func (p *pool) keep() {
 		}
 		pause = keepEvery
 		for _, c := range idle {
-			if c.stream == nil {
+			if c.socket == nil {
 				continue
 			}
-			ended, more := c.stream.look(c)
+			ended, more := c.socket.look(c)
 			if more {
 				pause = keepSoon
 			}
@@ -45,18 +54,55 @@ func (p *pool) keep() {
 	}
 }
 
-// look looks after a connection that is idle. It reports whether the stream has ended, and whether there may be more to
+// look looks after a connection that is idle. It reports whether the socket has ended, and whether there may be more to
 // read at once.
-func (s *stream) look(c *conn) (ended, more bool) {
+func (s *keptSocket) look(c *conn) (ended, more bool) {
 	if !s.mu.TryLock() {
 		return false, false // a request uses it
 	}
 	defer s.mu.Unlock()
 	before := s.in
 	if s.settle(c) == nil {
-		s.err = s.pongNow(c)
+		if err := s.pong(c, c.writeNow); err != nil {
+			s.Fail(err)
+		}
 	}
 	return s.err != nil, s.in-before >= mostDrained*readBuffer/2
+}
+
+// settle takes what has come, without waiting. Its error is why the socket has ended.
+func (s *keptSocket) settle(c *conn) error {
+	if err := s.Socket.settle(); err != nil {
+		return err
+	}
+	for range mostDrained {
+		n, err := c.readNow(c.buf)
+		switch bad := s.Skip(c.buf[:n]); {
+		case bad != nil:
+			return bad
+		case err == nil:
+		case isTimeout(err):
+			return nil
+		default:
+			s.Fail(err)
+			return err
+		}
+	}
+	return nil
+}
+
+// pong answers the last ping, if it was not answered. If there is no room for the answer, it is sent later.
+func (s *keptSocket) pong(c *conn, write func(b []byte) (int, error)) error {
+	frame := s.Pong()
+	if frame == nil {
+		return nil
+	}
+	n, err := write(frame)
+	s.Wrote(n)
+	if _, later := err.(errNotYet); later && n == 0 && c.wire == io.ReadWriter(c.raw) { //nolint:errorlint // TLS wraps what has ended it
+		return nil
+	}
+	return err
 }
 
 // remove takes an idle connection out of the pool. It reports false if the connection is not idle.
@@ -71,4 +117,12 @@ func (p *pool) remove(c *conn) bool {
 	p.places--
 	p.admit()
 	return true
+}
+
+// bye says goodbye on a connection that is closed next, if the server may still listen. It does not wait. The lock of the
+// socket is held.
+func (c *conn) bye() {
+	if frame := c.socket.Bye(); frame != nil {
+		_, _ = c.writeNow(frame) // the peer may be gone
+	}
 }
