@@ -97,17 +97,15 @@ func (t *wsTarget) send(c *conn, reused bool, payload []byte, r *reply) error {
 	}
 	s.torn = true
 	// The server may have said why it does not read on.
-	if closed, ok := errors.AsType[closedError](s.settle(c)); ok && !isTimeout(err) {
-		return closed
-	}
-	return err
+	_ = s.settle(c)
+	return s.Why(err)
 }
 
 // receive reads up to the reply, if one is expected, and checks it. What has come behind it is no reply.
 func (t *wsTarget) receive(c *conn, a *asking, r *reply) {
 	s, expect := c.socket, &t.messages.expect
 	if !t.messages.answers {
-		r.failed = expect.failed(new(kept), time.Since(a.began), a.session)
+		r.failed = expect.failed(noReply{}, time.Since(a.began), a.session)
 		return
 	}
 	rest, err := t.read(c, a)

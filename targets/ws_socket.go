@@ -140,6 +140,14 @@ func (s *Socket) Fail(err error) {
 	}
 }
 
+// Why returns the closing frame that came, as an error; err if none did.
+func (s *Socket) Why(err error) error {
+	if closed, ok := errors.AsType[closedError](s.err); ok {
+		return closed
+	}
+	return err
+}
+
 // Counted returns how many bytes came and were written since the last call, but for requests themselves.
 func (s *Socket) Counted() (in, out int64) {
 	in, out = s.in, s.out

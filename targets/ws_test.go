@@ -43,7 +43,7 @@ func TestWSCases(t *testing.T) {
 	for _, c := range wstest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			server := wstest.Start(t, c)
+			server := wstest.Start(t, c, nil)
 			target := open(t, ofCase(server, c), Local{})
 			for i := range 2 {
 				if c.Hello != "" && i > 0 {
@@ -96,7 +96,7 @@ func TestWSSaysWhy(t *testing.T) {
 		{wstest.Text("hello") + "\x89\x01q", 0, "pong q"},
 		{"\x89\x01a\x89\x01b" + wstest.Text("hello"), 0, "pong b"},
 	} {
-		server := wstest.Start(t, wstest.Case{Answer: c.answer})
+		server := wstest.Start(t, wstest.Case{Answer: c.answer}, nil)
 		target := open(t, ofCase(server, wstest.Case{Limit: c.limit}), Local{})
 		target.Do(t.Context(), Call{})
 		come(t, c.want, func() bool { return len(server.Others()) > 0 })
@@ -268,7 +268,7 @@ func TestWSOpens(t *testing.T) {
 		{wstest.Case{Hello: wstest.Closing(1013)}, "any", Outcome{Status: 101, Class: "closed 1013"}},
 		{wstest.Case{Handshake: "HTTP/1.1 503 x\r\n\r\n"}, "", Outcome{Status: 503, Class: ClassStatus}},
 	} {
-		server := wstest.Start(t, c.c)
+		server := wstest.Start(t, c.c, nil)
 		var checks []string
 		if c.reply != "" {
 			checks = []string{"body has welcome"}
@@ -281,7 +281,7 @@ func TestWSOpens(t *testing.T) {
 			}
 		}
 	}
-	halted := open(t, Spec{URL: wstest.Start(t, wstest.Case{}).URL, NoKeepAlive: true}, Local{Halted: func() bool { return true }})
+	halted := open(t, Spec{URL: wstest.Start(t, wstest.Case{}, nil).URL, NoKeepAlive: true}, Local{Halted: func() bool { return true }})
 	if out := halted.Do(t.Context(), Call{}); out != (Outcome{Class: ClassCanceled}) {
 		t.Error(out)
 	}
@@ -290,7 +290,7 @@ func TestWSOpens(t *testing.T) {
 // TestWSHalted: nothing is sent once the worker has halted, and the end of the context ends a request.
 func TestWSHalted(t *testing.T) {
 	var halt atomic.Bool
-	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello")})
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello")}, nil)
 	target := open(t, ofCase(server, wstest.Case{}), Local{Halted: halt.Load})
 	for _, want := range []string{"", ClassCanceled} {
 		if out := target.Do(t.Context(), Call{}); out.Class != want {
@@ -298,7 +298,7 @@ func TestWSHalted(t *testing.T) {
 		}
 		halt.Store(true)
 	}
-	silent := open(t, ofCase(wstest.Start(t, wstest.Case{}), wstest.Case{}), Local{})
+	silent := open(t, ofCase(wstest.Start(t, wstest.Case{}, nil), wstest.Case{}), Local{})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if out := silent.Do(ctx, Call{}); out.Class != ClassCanceled {
@@ -376,7 +376,7 @@ func TestWSSpecs(t *testing.T) {
 // TestWSReach: a worker learns at the start that the handshake is refused. No message is sent.
 func TestWSReach(t *testing.T) {
 	for handshake, want := range map[string]string{"": "", "HTTP/1.1 404 Not Found\r\n\r\n": "the server answers 404 Not Found", "nothing\r\n": "not of HTTP/1"} {
-		server := wstest.Start(t, wstest.Case{Handshake: handshake})
+		server := wstest.Start(t, wstest.Case{Handshake: handshake}, nil)
 		err := open(t, ofCase(server, wstest.Case{}), Local{}).(*wsTarget).Reach(t.Context())
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || server.Messages.Load() != 0 {
 			t.Errorf("%q: %v", handshake, err)

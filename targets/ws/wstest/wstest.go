@@ -4,6 +4,7 @@ package wstest
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -147,14 +148,18 @@ func (s *Server) Others() []string {
 	return append([]string(nil), s.others...)
 }
 
-// Start starts a server that ends with the test.
-func Start(t *testing.T, c Case) *Server {
+// Start starts a server that ends with the test. config makes it one with TLS; nil = without.
+func Start(t *testing.T, c Case, config *tls.Config) *Server {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &Server{URL: "ws://" + l.Addr().String() + "/"}
+	if config != nil {
+		l = tls.NewListener(l, config)
+		s.URL = "wss" + strings.TrimPrefix(s.URL, "ws")
+	}
 	var open sync.WaitGroup
 	t.Cleanup(func() {
 		l.Close()
