@@ -118,10 +118,7 @@ func (c *Client) mayOpen() bool {
 // that was idle only briefly is not checked: the check costs a system call, and a hang-up is usually among the events
 // that the loop has not handled yet.
 func (c *Client) usable(p *place, idle int64) bool {
-	if p.socket != nil {
-		return c.quiet(p) // each time: a push that has come is no reply
-	}
-	return idle <= int64(c.wire.IdleLimit) && (idle < int64(c.wire.LookAfter) || c.quiet(p))
+	return (idle <= int64(c.wire.IdleLimit) || p.socket != nil) && (idle < int64(c.wire.LookAfter) || c.quiet(p))
 }
 
 // vacant takes a place without a connection; nil if there is none. A connection that is idle at another host has to
