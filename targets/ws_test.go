@@ -190,14 +190,15 @@ func TestWSFlood(t *testing.T) {
 				_, key, _ := strings.Cut(string(buf[:n]), "Sec-WebSocket-Key: ")
 				key, _, _ = strings.Cut(key, "\r")
 				fmt.Fprint(c, strings.Replace(wstest.Good, "KEY", ws.Accept(key), 1))
-				for {
-					if _, err := c.Write([]byte(frame)); err != nil {
+				for b := []byte(frame); ; {
+					if _, err := c.Write(b); err != nil {
 						return
 					}
 				}
 			}).String()
 			target := open(t, Spec{URL: "ws://" + at, Body: []byte("hello"), Reply: "matches /never/", Timeout: 300 * time.Millisecond}, Local{})
 			var before, after runtime.MemStats
+			runtime.GC()
 			runtime.ReadMemStats(&before)
 			if target.(connecting).Preconnect(t.Context(), 1, time.Microsecond) != 1 {
 				t.Fatal("no connection")
@@ -209,6 +210,7 @@ func TestWSFlood(t *testing.T) {
 					t.Errorf("%+v after %v", out, time.Since(began))
 				}
 			}
+			runtime.GC()
 			runtime.ReadMemStats(&after)
 			if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
 				t.Errorf("%d bytes", grown)
