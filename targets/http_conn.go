@@ -41,8 +41,15 @@ type conn struct {
 	answer    http1.Response
 	memo      http1.Memo
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
+	session   *session    // of HTTP/2; else nil
 	idleSince time.Time
 	socket    *keptSocket // of WebSocket; nil for all others
+
+	// Of the pool.
+	riders  int  // requests that have it
+	listed  bool // it is among the idle ones
+	drained bool // it takes no further requests
+	aged    bool // it was idle for too long
 }
 
 // A reply is the result of one request on one connection.
@@ -54,6 +61,7 @@ type reply struct {
 	phase    string // the class if err does not determine it
 	in, out  int64
 	keep     bool // the connection can carry another request
+	again    bool // the server says that it did not process the request, so it may be sent on another connection
 }
 
 // newConn wraps a connection that was just opened.
@@ -72,11 +80,18 @@ type asking struct {
 	began   time.Time // of the request
 	expect  *expectation
 	long    *sync.Pool // buffers for long answers
+
+	deadline time.Time
+	halted   func() bool
+	riders   *sync.Pool // *rider, for HTTP/2
 }
 
 // roundTrip writes m, and reads and checks the whole answer. The connection's deadline must be set. The end of ctx ends
 // the exchange. reused says that the connection was idle.
 func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, e *asking) reply {
+	if c.session != nil {
+		return c.session.roundTrip(ctx, m, e)
+	}
 	c.watch.begin(ctx)
 	n, writeErr := c.write(m, reused)
 	r := reply{out: int64(n)}
@@ -151,10 +166,13 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 // deadline. Servers close idle connections at any time. To notice only after writing would count a failed request that
 // is none. If the connection was idle for a moment only, write notices.
 func (c *conn) usable(to endpoint, deadline time.Time) bool {
-	idle := time.Since(c.idleSince)
-	if c.to != to || c.old(idle) {
+	if c.to != to || c.aged {
 		return false
 	}
+	if c.session != nil {
+		return c.session.usable()
+	}
+	idle := time.Since(c.idleSince)
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
 

@@ -95,12 +95,20 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 		raw.Close()
 		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{err})
 	}
+	if to.streams > 0 && wire.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
+		raw.Close()
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errNotHTTP2})
+	}
 	s.greeted()
 	return d.enter(ctx, newConn(to, s, wire))
 }
 
-// enter logs in, or makes the handshake of WebSocket, if the endpoint wants it. The deadline is that of the connection.
+// enter logs in, or makes the handshake of WebSocket, if the endpoint wants it, or begins HTTP/2. The deadline is that of
+// the connection.
 func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
+	if c.to.streams > 0 {
+		c.session = newSession(c)
+	}
 	if c.to.login == "" {
 		return c, nil
 	}

@@ -2,7 +2,6 @@ package targets
 
 import (
 	"io"
-	"slices"
 	"sync"
 	"time"
 )
@@ -46,7 +45,7 @@ func (p *pool) keep() {
 			if more {
 				pause = keepSoon
 			}
-			if ended && p.remove(c) {
+			if ended && p.drop(c) {
 				c.close(true)
 			}
 		}
@@ -105,15 +104,14 @@ func (s *keptSocket) pong(c *conn, write func(b []byte) (int, error)) error {
 	return err
 }
 
-// remove takes an idle connection out of the pool. It reports false if the connection is not idle.
-func (p *pool) remove(c *conn) bool {
+// drop takes a connection out of the pool, if it is idle. It reports false if a request has it.
+func (p *pool) drop(c *conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := slices.Index(p.idle, c)
-	if i < 0 {
+	if !c.listed || c.riders > 0 {
 		return false
 	}
-	p.idle = slices.Delete(p.idle, i, i+1)
+	p.remove(c)
 	p.places--
 	p.admit()
 	return true

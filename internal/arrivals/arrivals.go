@@ -75,6 +75,7 @@ type Options struct {
 // concurrent use.
 type Server struct {
 	opts     Options
+	secure   *tls.Config // with the protocols; nil without TLS
 	listener net.Listener
 	began    time.Time // zero of all times, on the monotonic clock
 	usual    answer
@@ -131,6 +132,12 @@ func Start(opts Options) (*Server, error) {
 		first:    make(chan struct{}),
 		closing:  make(chan struct{}),
 		open:     make(map[net.Conn]struct{}),
+	}
+	if opts.TLS != nil {
+		s.secure = opts.TLS.Clone()
+		if opts.Echo == "" {
+			s.secure.NextProtos = []string{"h2", "http/1.1"}
+		}
 	}
 	switch socket, datagrams := listener.(packets); {
 	case datagrams:

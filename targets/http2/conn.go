@@ -27,6 +27,7 @@ type Conn struct {
 	last    uint32  // stream that the peer processes, once it is leaving
 
 	peer    settings
+	greeted bool      // they have come
 	window  int64     // bytes of bodies that we may send
 	sending []*Stream // with bytes to send and a window of their own
 	credit  int64     // bytes of bodies that the peer may send
@@ -35,6 +36,7 @@ type Conn struct {
 	out     []byte // from index written on not yet written
 	written int
 	total   int64 // bytes of output so far, as of the end of out
+	shown   int64 // bytes of output so far that may have been written: Output returned them, and Wrote took none back
 	replies int   // bytes of out that the peer asked for
 
 	reader  reader
@@ -68,12 +70,16 @@ func NewConn(l http1.Limits) *Conn {
 func (c *Conn) Streams() int { return len(c.open) }
 
 // Room is how many streams may be opened now. It is 0 after the end, while the server leaves, and while too much output
-// is unwritten.
+// is unwritten. Until the server has said how many it allows, there is room for one: RFC 9113, 5.1.2 allows any number,
+// but servers end connections on which more come than they say a moment later.
 func (c *Conn) Room() int {
 	if c.Leaving() || c.unwritten() >= maxUnwritten {
 		return 0
 	}
 	most := min(int64(c.peer.streams), int64(lastID-c.next)/2+1)
+	if !c.greeted {
+		most = 1
+	}
 	return int(max(0, most-int64(len(c.open))))
 }
 
@@ -193,7 +199,7 @@ func (c *Conn) close(s *Stream, err error) {
 // end gives a stream to Ended.
 func (c *Conn) end(s *Stream, err error) {
 	s.err, s.body = err, nil
-	if c.total-int64(c.unwritten()) <= s.at {
+	if c.shown <= s.at {
 		s.out = 0
 	}
 	c.ended = append(c.ended, s)

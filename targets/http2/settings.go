@@ -25,6 +25,7 @@ func (c *Conn) readSettings(f frame, payload []byte) error {
 			return err
 		}
 	}
+	c.greeted = true
 	c.appendFrame(http2.FrameSettings, http2.FlagSettingsAck, 0, 0)
 	return c.reply(0)
 }
