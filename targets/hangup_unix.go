@@ -4,6 +4,7 @@ package targets
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"net"
 	"syscall"
@@ -115,7 +116,7 @@ func (s *socket) now(b []byte, call func(fd uintptr)) (int, error) {
 	s.data, s.moved, s.failed = b, 0, nil
 	err := cmp.Or(s.raw.Control(call), s.failed)
 	s.data = nil
-	if err == syscall.EAGAIN || err == syscall.EINTR {
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
 		err = errNotYet{}
 	}
 	return max(0, s.moved), err

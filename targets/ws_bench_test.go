@@ -67,7 +67,7 @@ func BenchmarkWS(b *testing.B) {
 }
 
 func BenchmarkCoder(b *testing.B) {
-	c, _, err := websocket.Dial(b.Context(), echoMessages(b, nil), nil)
+	c, _, err := websocket.Dial(b.Context(), echoMessages(b, nil), nil) //nolint:bodyclose // the connection is closed below
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -155,10 +155,16 @@ func (s *Socket) Counted() (in, out int64) {
 	return in, out
 }
 
-// Status, Content, Length and Field implement check.Answer: the last message.
-func (s *Socket) Status() int           { return 0 }
-func (s *Socket) Content() []byte       { return s.reader.Content() }
-func (s *Socket) Length() int64         { return s.reader.Length() }
+// Status is 0: a message has none. A Socket is the last message as check.Answer.
+func (s *Socket) Status() int { return 0 }
+
+// Content is the beginning of the last message.
+func (s *Socket) Content() []byte { return s.reader.Content() }
+
+// Length is how many bytes the last message has.
+func (s *Socket) Length() int64 { return s.reader.Length() }
+
+// Field returns nothing: a message has no headers.
 func (s *Socket) Field(string) []string { return nil }
 
 // A closedError is a closing frame in place of a reply. Its reason is not told: it may quote the message.

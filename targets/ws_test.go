@@ -118,11 +118,11 @@ func TestWSSaysWhy(t *testing.T) {
 func TestWSIdle(t *testing.T) {
 	for _, scheme := range []string{"ws", "wss"} {
 		t.Run(scheme, func(t *testing.T) {
-			var open_, pongs, ended atomic.Int64
+			var began, pongs, ended atomic.Int64
 			release := make(chan struct{})
 			serve := func(c *websocket.Conn, r *http.Request) {
 				defer ended.Add(1)
-				open_.Add(1)
+				began.Add(1)
 				go func() {
 					for range 3 {
 						if c.Ping(r.Context()) == nil {
@@ -164,8 +164,8 @@ func TestWSIdle(t *testing.T) {
 			if n := idleOnes(kept); n != 2 {
 				t.Errorf("%d connections are left", n)
 			}
-			if out := closed.Do(t.Context(), Call{}); out.Class == ClassClosed || open_.Load() != 5 {
-				t.Errorf("%+v, %d connections", out, open_.Load())
+			if out := closed.Do(t.Context(), Call{}); out.Class == ClassClosed || began.Load() != 5 {
+				t.Errorf("%+v, %d connections", out, began.Load())
 			}
 		})
 	}
@@ -243,7 +243,7 @@ func TestWSHandshake(t *testing.T) {
 	}
 	r := seen[1]
 	user, password, _ := r.BasicAuth()
-	got := fmt.Sprint(r.RequestURI, r.Host, user, password, r.Header.Get("X-Number"), r.Header.Get("Origin"), r.Header.Get("Sec-WebSocket-Version"), r.Header.Get("User-Agent"), len(r.Header["Sec-WebSocket-Extensions"]))
+	got := fmt.Sprint(r.RequestURI, r.Host, user, password, r.Header.Get("X-Number"), r.Header.Get("Origin"), r.Header.Get("Sec-WebSocket-Version"), r.Header.Get("User-Agent"), len(r.Header.Values("Sec-WebSocket-Extensions")))
 	if want := "/a/8?q=8h.exampleannpw8http://o13loadctl0"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

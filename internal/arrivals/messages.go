@@ -3,6 +3,7 @@ package arrivals
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -69,7 +70,7 @@ func (e *echo) take(b []byte) bool {
 		b = b[n:]
 		switch {
 		case err != nil:
-			broken, _ := err.(ws.Error)
+			broken, _ := errors.AsType[ws.Error](err)
 			e.write(ws.AppendClose(e.frame[:0], broken.CloseCode(), 0))
 			return false
 		case event == ws.GotClose:

@@ -8,6 +8,7 @@ import (
 // An Event is what a Reader has found.
 type Event int
 
+// The events.
 const (
 	Nothing    Event = iota // more bytes are needed
 	GotMessage              // a message is complete

@@ -174,7 +174,7 @@ func TestRoundTrip(t *testing.T) {
 	r := &ws.Reader{Masked: true}
 	_, _, first := r.Next([]byte(head(0x81, 7, 1) + "a"))
 	_, _, second := r.Next([]byte("a"))
-	if broken, ok := errors.AsType[ws.Error](first); !ok || broken.CloseCode() != ws.BadProtocol || second != first {
+	if broken, ok := errors.AsType[ws.Error](first); !ok || broken.CloseCode() != ws.BadProtocol || !errors.Is(second, first) {
 		t.Errorf("%v, %v", first, second)
 	}
 	if got := ws.Accept("dGhlIHNhbXBsZSBub25jZQ=="); got != "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=" { // of RFC 6455, 1.3

@@ -36,8 +36,10 @@ type Case struct {
 // Good is a good answer to a handshake.
 const Good = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: KEY\r\n\r\n"
 
-// Text and Frame return frames of a server.
+// Text returns a text of a server.
 func Text(s string) string { return Frame(ws.Text, s) }
+
+// Frame returns a frame of a server.
 func Frame(op ws.Opcode, s string) string {
 	return string(ws.AppendFrame(nil, op, []byte(s), 0))
 }
