@@ -84,9 +84,6 @@ func (s *socket) drain(buf []byte, datagrams bool) (err error) {
 	return cmp.Or(err, failed)
 }
 
-// mostDrained is how often drain reads at most.
-const mostDrained = 64
-
 // greeted says that TLS is established on this connection. A TLS 1.3 server then sends tickets, which nobody reads
 // before the first answer. Until that answer (see answered) only the end of the stream is a hang-up.
 func (s *socket) greeted() { s.tickets = true }

@@ -24,6 +24,9 @@ const (
 // connection is needed that late.
 const lookAfter = 10 * time.Millisecond
 
+// mostDrained is how often an idle connection is read at most, to throw away what has come.
+const mostDrained = 64
+
 // oneRecord is the largest size in bytes up to which a request is one write on any connection: TLS begins with records
 // that fill a packet of 1208 bytes.
 const oneRecord = 1000

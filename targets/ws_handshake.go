@@ -119,6 +119,8 @@ func (h *handshake) read(c io.Reader) (rest []byte, in int64, err error) {
 			return nil, in, upgradeError{what: err.Error(), in: in}
 		case done:
 			return slices.Clone(h.buf[used:n]), in, nil
+		case errors.Is(readErr, io.EOF):
+			return nil, in, io.ErrUnexpectedEOF
 		case readErr != nil:
 			return nil, in, readErr
 		}
