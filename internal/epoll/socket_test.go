@@ -3,12 +3,17 @@
 package epoll
 
 import (
+	"bufio"
 	"crypto/tls"
+	"net"
+	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/ws"
 	"github.com/loadctl/loadctl/targets/ws/wstest"
 )
 
@@ -140,4 +145,60 @@ func TestSocketOpens(t *testing.T) {
 	halted := newRig(t, targets.Spec{URL: wstest.Start(t, wstest.Case{}, nil).URL, NoKeepAlive: true}, targets.Local{Halted: func() bool { return true }}, 1)
 	defer halted.close()
 	expect(t, halted.do(), 0, targets.ClassCanceled)
+}
+
+// TestSocketFlood: a server that sends without end, before, between and instead of replies, neither blocks the loop nor
+// fills its memory.
+func TestSocketFlood(t *testing.T) {
+	for name, frame := range map[string]string{"messages": wstest.Text(strings.Repeat("x", 60_000)), "pings": strings.Repeat("\x89\x01p", 1000), "fragments": "\x01\x00" + strings.Repeat("\x00\x00", 1000) + "\x80\x00"} {
+		t.Run(name, func(t *testing.T) {
+			url := serve(t, func(c *net.TCPConn) {
+				r, err := http.ReadRequest(bufio.NewReader(c))
+				if err != nil {
+					return
+				}
+				_, _ = c.Write([]byte(strings.Replace(wstest.Good, "KEY", ws.Accept(r.Header.Get("Sec-WebSocket-Key")), 1)))
+				for b := []byte(frame); err == nil; {
+					_, err = c.Write(b)
+				}
+			})
+			spec := targets.Spec{URL: "ws" + strings.TrimPrefix(url, "http"), Body: []byte("hello"), Reply: "matches /never/", Timeout: 200 * time.Millisecond}
+			r := newRig(t, spec, targets.Local{}, 1)
+			defer r.close()
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			if n := r.c.Preconnect(t.Context(), 1, time.Microsecond); n != 1 {
+				t.Fatal(n)
+			}
+			began := time.Now()
+			r.pollUntil("some time", func() bool { return time.Since(began) > 200*time.Millisecond })
+			for range 2 {
+				began := time.Now()
+				if got := r.do(); got.Class != targets.ClassTimeout || time.Since(began) > 5*time.Second {
+					t.Errorf("%+v after %v", got, time.Since(began))
+				}
+			}
+			runtime.GC()
+			runtime.ReadMemStats(&after)
+			if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+				t.Errorf("%d bytes", grown)
+			}
+		})
+	}
+}
+
+// TestSocketClosedWhileIdle: a connection that the server closes while it is idle is given up at once, and the next
+// request has another one.
+func TestSocketClosedWhileIdle(t *testing.T) {
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello"), Later: wstest.Text("push") + wstest.Closing(1001)}, nil)
+	r := newRig(t, socketSpec(server, wstest.Case{}), targets.Local{}, 1)
+	defer r.close()
+	for n := range int64(3) {
+		expect(t, r.do(), 0, "")
+		r.pollUntil("the end of the connection", func() bool { return r.c.places[0].fd < 0 })
+		if got := server.Connections.Load(); got != n+1 {
+			t.Errorf("%d connections", got)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/targets/ws"
 )
@@ -22,6 +23,7 @@ type Case struct {
 	Handshake string // answer to the handshake; KEY stands for what accepts it, and "" for a good one
 	Hello     string // is sent with the answer to the handshake
 	Answer    string // is sent for each message
+	Later     string // is sent a moment after that
 	HangUp    bool   // the server closes the connection after that
 	Reply     string // as --reply; "-" = none is expected
 	Check     string
@@ -223,6 +225,10 @@ func (s *Server) play(conn net.Conn, c Case) {
 				continue
 			}
 			_, _ = conn.Write([]byte(c.Answer))
+			if c.Later != "" {
+				time.Sleep(5 * time.Millisecond)
+				_, _ = conn.Write([]byte(c.Later))
+			}
 			if c.HangUp {
 				return
 			}
