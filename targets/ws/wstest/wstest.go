@@ -169,7 +169,7 @@ func Start(t *testing.T, c Case, config *tls.Config) *Server {
 		l.Close()
 		open.Wait()
 	})
-	go func() {
+	open.Go(func() {
 		for {
 			conn, err := l.Accept()
 			if err != nil {
@@ -190,7 +190,7 @@ func Start(t *testing.T, c Case, config *tls.Config) *Server {
 				s.play(conn, c)
 			})
 		}
-	}()
+	})
 	return s
 }
 
