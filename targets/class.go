@@ -31,6 +31,7 @@ const (
 	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not allowed
 	ClassStatus      = "status"      // a complete answer with an unexpected status
 	ClassReply       = "reply"       // a complete answer that is an error of the protocol; its code may follow, after a space
+	ClassClosed      = "closed"      // a closing frame came in place of the answer; its code may follow, after a space
 	ClassOther       = "other"       // none of these
 )
 
@@ -42,7 +43,7 @@ const classTake = "take "
 func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
-		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassOther,
+		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassClosed, ClassOther,
 	}
 }
 
@@ -51,6 +52,12 @@ var (
 	errClosed    = errors.New("the target is closed")
 	errBodyLimit = errors.New("the body is longer than the limit")
 )
+
+// A classified error knows its class.
+type classified interface {
+	error
+	class() string
+}
 
 // classify returns the class of err, or rest if err does not determine it. The caller knows the phase in which err
 // occurred.
@@ -69,10 +76,7 @@ func classify(err error, rest string) string {
 	if e, ok := errors.AsType[net.Error](err); ok && e.Timeout() {
 		return ClassTimeout
 	}
-	if e, ok := errors.AsType[interface {
-		error
-		class() string
-	}](err); ok {
+	if e, ok := errors.AsType[classified](err); ok {
 		return e.class()
 	}
 	if e, ok := errors.AsType[http2.ResetError](err); ok {

@@ -250,7 +250,7 @@ func (s Spec) checkFlow(f Flow) error {
 // checkFlows checks the flows, each as a spec of its own.
 func (s Spec) checkFlows() error {
 	switch {
-	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0 || s.Reply != "":
+	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0 || s.Reply != "" || s.Binary:
 		return errors.New("flows: they say what is requested; leave out URL, method, headers, body, reply, expect and checks beside them")
 	case len(s.Flows) > MaxFlows:
 		return fmt.Errorf("flows: at most %d; put the part that differs into a data file", MaxFlows)

@@ -4,6 +4,7 @@ package targets
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"net"
 	"syscall"
@@ -30,12 +31,21 @@ type socket struct {
 	spare  [1]byte
 
 	lookOnly, exchange func(fd uintptr) bool // made once: method values allocate
+
+	// State of a Read or Write that does not wait.
+	instant           bool // Read and Write do not wait
+	data              []byte
+	moved             int
+	failed            error
+	readOne, writeOne func(fd uintptr)
 }
 
 // newSocket wraps a connection that was just opened.
 func newSocket(c net.Conn) *socket {
 	s := &socket{Conn: c}
 	s.lookOnly, s.exchange = s.look, s.send
+	s.readOne = func(fd uintptr) { s.moved, s.failed = syscall.Read(int(fd), s.data) }
+	s.writeOne = func(fd uintptr) { s.moved, s.failed = syscall.Write(int(fd), s.data) }
 	if sc, ok := c.(syscall.Conn); ok {
 		s.raw, _ = sc.SyscallConn()
 	}
@@ -74,9 +84,6 @@ func (s *socket) drain(buf []byte, datagrams bool) (err error) {
 	return cmp.Or(err, failed)
 }
 
-// mostDrained is how often drain reads at most.
-const mostDrained = 64
-
 // greeted says that TLS is established on this connection. A TLS 1.3 server then sends tickets, which nobody reads
 // before the first answer. Until that answer (see answered) only the end of the stream is a hang-up.
 func (s *socket) greeted() { s.tickets = true }
@@ -87,9 +94,42 @@ func (s *socket) answered() { s.tickets = false }
 // fails and writes nothing. Else it returns when an answer begins to arrive, or at the deadline.
 func (s *socket) expect() { s.request = s.raw != nil }
 
-// Write writes like any other, except after expect.
+// Read reads like any other. If it is instant and nothing has arrived, its error is errNotYet.
+func (s *socket) Read(b []byte) (n int, err error) {
+	if !s.instant {
+		return s.Conn.Read(b)
+	}
+	if n, err = s.now(b, s.readOne); n == 0 && err == nil && len(b) > 0 {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// now makes one system call that does not wait. Deadlines do not matter.
+func (s *socket) now(b []byte, call func(fd uintptr)) (int, error) {
+	if s.raw == nil {
+		return 0, errNotYet{}
+	}
+	s.data, s.moved, s.failed = b, 0, nil
+	err := cmp.Or(s.raw.Control(call), s.failed)
+	s.data = nil
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR) {
+		err = errNotYet{}
+	}
+	return max(0, s.moved), err
+}
+
+// Write writes like any other, except after expect, and if it is instant: then it writes what there is room for, and its
+// error is errNotYet if that is not all.
 func (s *socket) Write(b []byte) (int, error) {
-	if !s.request {
+	switch {
+	case s.instant:
+		n, err := s.now(b, s.writeOne)
+		if err == nil && n < len(b) {
+			err = errNotYet{}
+		}
+		return n, err
+	case !s.request:
 		return s.Conn.Write(b)
 	}
 	s.request, s.looked, s.out, s.n = false, false, b, 0

@@ -24,6 +24,9 @@ const (
 // connection is needed that late.
 const lookAfter = 10 * time.Millisecond
 
+// mostDrained is how often an idle connection is read at most, to throw away what has come.
+const mostDrained = 64
+
 // oneRecord is the largest size in bytes up to which a request is one write on any connection: TLS begins with records
 // that fill a packet of 1208 bytes.
 const oneRecord = 1000
@@ -43,6 +46,7 @@ type conn struct {
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
 	session   *session    // of HTTP/2; else nil
 	idleSince time.Time
+	socket    *keptSocket // of WebSocket; nil for all others
 
 	// Of the pool.
 	riders  int  // requests that have it
@@ -175,6 +179,9 @@ func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
 
+// old reports whether the connection was idle for too long. One that its keeper looks after never was.
+func (c *conn) old(idle time.Duration) bool { return idle > idleLimit && c.socket == nil }
+
 // rest notes when the connection became idle.
 func (c *conn) rest() {
 	// Like time.Now, but reads one clock instead of two.
@@ -185,11 +192,38 @@ func (c *conn) rest() {
 // message could block for seconds.
 func (c *conn) close(clean bool) {
 	c.watch.close()
+	if clean && c.socket != nil {
+		c.socket.mu.Lock()
+		c.bye()
+		c.socket.mu.Unlock()
+	}
 	if clean {
 		c.wire.Close()
 		return
 	}
 	c.raw.Close()
+}
+
+// errNotYet says that an instant Read or Write would have to wait. TLS can go on after it.
+type errNotYet struct{}
+
+func (errNotYet) Error() string   { return "it would have to wait" }
+func (errNotYet) Timeout() bool   { return true }
+func (errNotYet) Temporary() bool { return true }
+
+// readNow and writeNow are the connection's Read and Write, and do not wait.
+func (c *conn) readNow(b []byte) (int, error) {
+	c.raw.instant = true
+	n, err := c.wire.Read(b)
+	c.raw.instant = false
+	return n, err
+}
+
+func (c *conn) writeNow(b []byte) (int, error) {
+	c.raw.instant = true
+	n, err := c.wire.Write(b)
+	c.raw.instant = false
+	return n, err
 }
 
 // isTimeout reports whether err is an expired deadline.

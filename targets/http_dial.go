@@ -15,6 +15,11 @@ type dialer struct {
 	template net.Dialer
 	secure   *tls.Config
 	families []*family // of local addresses; none means that the system chooses
+
+	// For handshakes of WebSocket.
+	credential *Credential
+	halted     func() bool // nil = never
+	once       bool        // each request has a connection of its own
 }
 
 // newDialer reads the certificates. Both arguments must be valid.
@@ -23,7 +28,7 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &dialer{secure: secure}
+	d := &dialer{secure: secure, credential: local.Credential, halted: local.Halted, once: s.NoKeepAlive}
 	// Probes of idle connections would be unrequested traffic, and cost four system calls for each connection.
 	d.template.KeepAlive = -1
 	if d.families = newFamilies(local.Addresses); len(d.families) > 0 {
@@ -76,13 +81,13 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	}
 	s := newSocket(raw)
 	if to.name == "" {
-		return d.enter(newConn(to, s, s))
+		return d.enter(ctx, newConn(to, s, s))
 	}
 	// The name is that of the URL, not of the address after ConnectTo or the Host header: it is the server that the
 	// user means.
 	config := d.secure.Clone()
 	config.ServerName = to.name
-	if to.use != "" {
+	if to.use != "" && to.use != useWS {
 		config.NextProtos = nil
 	}
 	wire := tls.Client(s, config)
@@ -95,20 +100,29 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errNotHTTP2})
 	}
 	s.greeted()
-	return d.enter(newConn(to, s, wire))
+	return d.enter(ctx, newConn(to, s, wire))
 }
 
-// enter logs in, if the endpoint wants it, or begins HTTP/2. The deadline is that of the connection.
-func (d *dialer) enter(c *conn) (*conn, error) {
+// enter logs in, or makes the handshake of WebSocket, if the endpoint wants it, or begins HTTP/2. The deadline is that of
+// the connection.
+func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
 	if c.to.streams > 0 {
 		c.session = newSession(c)
 	}
 	if c.to.login == "" {
 		return c, nil
 	}
-	if err := logIn(c); err != nil {
-		c.close(false)
-		return nil, fmt.Errorf("log in to %s: %w", c.to.address, err)
+	switch c.to.use {
+	case useWS:
+		if err := d.upgrade(ctx, c); err != nil {
+			c.close(false)
+			return nil, fmt.Errorf("open a WebSocket to %s: %w", c.to.address, err)
+		}
+	case useRedis:
+		if err := logIn(c); err != nil {
+			c.close(false)
+			return nil, fmt.Errorf("log in to %s: %w", c.to.address, err)
+		}
 	}
 	return c, nil
 }

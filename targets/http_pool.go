@@ -14,8 +14,15 @@ type endpoint struct {
 	name             string // of the server in TLS; "" without TLS
 	use              string // "" for HTTP; other uses have connections of their own
 	streams          int    // requests that a connection carries at a time, with HTTP/2; 0 = HTTP/1.1
-	login            string // commands that log in, in the form in which they are sent; "" = none
+	login            string // commands that log in, in the form in which they are sent, or the head of a handshake; "" = none
 }
+
+// Uses of connections other than HTTP.
+const (
+	useRaw   = "raw"
+	useRedis = "redis"
+	useWS    = "ws"
+)
 
 // seats is how many requests a connection carries at a time.
 func (e endpoint) seats() int { return max(1, e.streams) }
@@ -35,6 +42,8 @@ type pool struct {
 	// Number of complete answers in a row after which the connection could not be kept. From dials of them on there is
 	// no limit on dialling, because opening connections is the normal work of such a load.
 	closedInARow atomic.Int64
+
+	keeper sync.Once // starts keep
 
 	mu       sync.Mutex
 	closed   bool
@@ -149,6 +158,9 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 		p.list(c)
 		p.seat(c)
 	}
+	if c != nil && c.socket != nil && !p.closed {
+		p.keeper.Do(func() { go p.keep() })
+	}
 	p.admit()
 	return c, err
 }
@@ -219,7 +231,7 @@ func (p *pool) give(c *conn, keep bool) {
 	p.seat(c)
 	// Each give removes one old connection, so no goroutine is needed for that.
 	var old *conn
-	if len(p.idle) > 0 && p.idle[0].riders == 0 && c.idleSince.Sub(p.idle[0].idleSince) > idleLimit {
+	if len(p.idle) > 0 && p.idle[0].riders == 0 && p.idle[0].old(c.idleSince.Sub(p.idle[0].idleSince)) {
 		old = p.idle[0]
 		old.listed = false
 		p.idle = slices.Delete(p.idle, 0, 1)
@@ -331,7 +343,7 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 
 // occupy takes a seat on an idle connection. The lock is held.
 func (p *pool) occupy(c *conn) {
-	if c.riders == 0 && time.Since(c.idleSince) > idleLimit {
+	if c.riders == 0 && c.old(time.Since(c.idleSince)) {
 		c.aged, c.drained = true, true
 	}
 	if c.riders++; c.riders == c.to.seats() || c.drained {

@@ -40,6 +40,8 @@ type rawTarget struct {
 	filler  filler
 	began   time.Time
 	pool    *pool
+	talk    func(ctx context.Context, c *conn, reused bool, payload []byte, a *asking) reply
+	login   func(r template.Request) string // of the endpoint; nil = it does not vary
 
 	readings sync.Pool // of reading
 	buffers  sync.Pool // *[]byte, for long replies
@@ -61,6 +63,8 @@ func checkRaw(s Spec, u *url.URL) error {
 		return err
 	}
 	switch rule, _ := parseReply(s.Reply); {
+	case rule.messages > 0:
+		return fmt.Errorf("reply: %s has no messages; write any, bytes N, until TEXT or matches /REGEX/", u.Scheme)
 	case u.Scheme == "udp" && s.UnixSocket != "":
 		return errors.New("unix socket: udp has none; leave it out, or write tcp://")
 	case u.Scheme == "udp" && len(s.Body) > mostDatagram:
@@ -161,7 +165,7 @@ func newRaw(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.to.use = "raw"
+	t.to.use = useRaw
 	if u.Scheme == "udp" {
 		t.to.network = "udp"
 	}
@@ -196,6 +200,7 @@ func newBare(s Spec, local Local, connections *pool) (*rawTarget, *url.URL, erro
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}
+	t.talk = t.exchange
 	t.to = endpoint{network: "tcp", address: routes.apply(u.Hostname(), port(u))}
 	if s.UnixSocket != "" {
 		t.to.network, t.to.address = "unix", s.UnixSocket
@@ -228,17 +233,22 @@ func (t *rawTarget) Do(ctx context.Context, call Call) (out Outcome) {
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	payload := t.fixed
-	if payload == nil {
+	payload, to := t.fixed, t.to
+	if payload == nil || t.login != nil {
 		buf := t.payloads.Get().(*[]byte)
 		defer t.payloads.Put(buf)
-		*buf = t.fill((*buf)[:0], t.filler.request(call))
+		request := t.filler.request(call)
+		*buf = t.fill((*buf)[:0], request)
 		payload = *buf
+		if t.login != nil {
+			to.login = t.login(request)
+		}
 	}
 	a := asking{session: call.Session, began: began, expect: &t.expect, long: &t.buffers}
 	for {
-		c, reused, err := t.pool.take(ctx, deadline, t.to)
+		c, reused, err := t.pool.take(ctx, deadline, to)
 		if err != nil {
+			refused(err, &out)
 			out.Class = classify(blame(ctx, err), ClassOther)
 			return out
 		}
@@ -247,12 +257,12 @@ func (t *rawTarget) Do(ctx context.Context, call Call) (out Outcome) {
 			out.Class = ClassCanceled
 			return out
 		}
-		r := t.exchange(ctx, c, reused, payload, &a)
+		r := t.talk(ctx, c, reused, payload, &a)
 		if r.err == nil {
 			t.pool.answered(r.keep)
 		}
 		t.pool.give(c, r.keep)
-		out.BytesIn, out.BytesOut = out.BytesIn+r.in, out.BytesOut+r.out
+		out.Status, out.BytesIn, out.BytesOut = r.status, out.BytesIn+r.in, out.BytesOut+r.out
 		// The peer had hung up before the first byte was written. The loop ends, because each turn uses up an idle
 		// connection.
 		if reused && errors.Is(r.err, errHungUp) && ctx.Err() == nil && time.Now().Before(deadline) {

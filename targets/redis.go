@@ -108,7 +108,7 @@ func newRedis(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.to.use, t.answers = "redis", true
+	t.to.use, t.answers = useRedis, true
 	if u.Scheme == "rediss" {
 		t.to.name = u.Hostname()
 	}

@@ -18,15 +18,16 @@ const (
 )
 
 // replyUsage says how Spec.Reply is written.
-const replyUsage = `any, bytes N, until TEXT (such as until \n) or matches /REGEX/`
+const replyUsage = `any, bytes N, messages N, until TEXT (such as until \n) or matches /REGEX/`
 
 // ReplyHelp lists in a line what Spec.Reply may be.
 func ReplyHelp() string { return replyUsage }
 
-// A replyRule says where a reply of tcp or udp ends. The zero value expects none.
+// A replyRule says where a reply of tcp or udp ends, or which message of ws it is. The zero value expects none.
 type replyRule struct {
 	expected bool
 	count    int64 // bytes; 0 = they do not count
+	messages int   // the reply is the last of them; 0 = they do not count
 	until    []byte
 	borders  []int // of until: see newBorders
 	pattern  *regexp.Regexp
@@ -50,6 +51,9 @@ func parseReply(text string) (r replyRule, err error) {
 	case "bytes":
 		r.count, err = strconv.ParseInt(rest, 10, 64)
 		known = err == nil && r.count > 0
+	case "messages":
+		r.messages, err = strconv.Atoi(rest)
+		known = err == nil && r.messages > 0
 	case "until":
 		r.until, err = unescape(rest)
 		known = err == nil && len(r.until) > 0 && len(r.until) <= mostUntil

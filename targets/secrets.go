@@ -146,6 +146,7 @@ func (s Spec) Diff(o Spec) []string {
 	show("body limit", s.bodyLimit(), o.bodyLimit())
 	show("expect", s.expect(), o.expect())
 	show("reply", quote(s.Reply), quote(o.Reply))
+	show("binary", s.Binary, o.Binary)
 	show("cookies", s.Cookies, o.Cookies)
 	show("checks", quoted(s.Checks), quoted(o.Checks))
 	return lines

@@ -74,9 +74,12 @@ type Spec struct {
 	Expect string `json:"expect,omitempty"`
 	// Checks are conditions that an answer must meet to count as success, as check.Parse reads them.
 	Checks []string `json:"checks,omitempty"`
-	// Reply says where the reply of tcp or udp ends: "any", "bytes N", "until TEXT" or "matches /REGEX/". "" = none is
-	// expected, and the request ends when its body is sent.
+	// Reply says where the reply of tcp or udp ends: "any", "bytes N", "until TEXT" or "matches /REGEX/"; or which message
+	// of ws it is: "any", "messages N" or "matches /REGEX/". "" = none is expected, and the request ends when its body is
+	// sent.
 	Reply string `json:"reply,omitempty"`
+	// Binary sends the body as a binary message of ws. One that is not UTF-8 is binary in any case; others are texts.
+	Binary bool `json:"binary,omitempty"`
 	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Reply, Expect and Checks. All else here counts for
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`

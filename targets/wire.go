@@ -45,6 +45,9 @@ type Wire struct {
 	filler  filler
 	mix     *Mix
 	steps   []*Wire
+
+	messages   *messages   // of WebSocket; nil for HTTP
+	credential *Credential // for its handshakes
 }
 
 // Steps returns the Wire of each step of a workload; only w itself if it has none.
@@ -120,7 +123,8 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || spec.Redirects > 0 || spec.version() == HTTP3 {
+	sockets := u.Scheme == "ws" || u.Scheme == "wss"
+	if u.Scheme != "http" && u.Scheme != "https" && !sockets || spec.Redirects > 0 || spec.version() == HTTP3 {
 		return nil, false, nil
 	}
 	routes, err := parseRoutes(spec.ConnectTo)
@@ -140,7 +144,7 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
 		Halted: local.Halted, Limits: expect.limits, expect: expect, message: m, filler: newFiller(local),
 	}
-	if spec.version() == HTTP2 {
+	if spec.version() == HTTP2 && !sockets {
 		w.Streams = spec.streams()
 		if w.Request != nil {
 			w.Encoded = new(http2.Request)
@@ -155,6 +159,11 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if u.Scheme == "https" {
 		w.Name, w.secure = u.Hostname(), secure.Clone()
 		w.secure.ServerName = w.Name
+	}
+	if sockets {
+		if err := w.useMessages(spec, u, local, secure); err != nil {
+			return nil, false, err
+		}
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -173,6 +182,9 @@ func (w *Wire) mixesVersions() bool {
 // Fill returns what to write for a call of the Wire's step. It writes into b, over what was there, and grows it if it has
 // no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, c Call) []byte {
+	if w.messages != nil {
+		return w.messages.fill(b, w.filler.request(c))
+	}
 	return w.message.fill(b, w.filler.request(c), c.Session)
 }
 
@@ -195,12 +207,15 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 // Outcome returns the outcome of a request. a is its answer, with status 0 if there is none; err is the error that ended
 // the request; rest is the class if err does not determine it, because the caller knows the phase; took is the time
 // from its start, before the connection is opened, to the end of the answer. session gets what the step takes, and
-// cookies; it may be nil. The caller fills in the bytes.
+// cookies; it may be nil. The caller adds the bytes: those of a handshake that was refused are in it.
 //
 // Errors of connecting MUST be a *net.OpError with Op "dial", as those of package net are; those of the system a
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted
 // context.Canceled.
 func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) Outcome {
+	if w.messages != nil {
+		return w.messages.outcome(a, took, err, rest, session)
+	}
 	status := a.Status()
 	if err == nil {
 		return Outcome{Status: status, Class: w.expect.failed(a, took, session)}

@@ -44,7 +44,7 @@ func (f *memberFlags) reach(ctx context.Context, target targets.Target) error {
 // mend says what to do about a target that cannot be reached.
 func mend(err error) string {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "The server does not speak TLS: write http:// in --url"
+		return "The server does not speak TLS: write http:// or ws:// in --url"
 	}
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "Trust its authority with --cacert FILE, or accept any certificate with -k"

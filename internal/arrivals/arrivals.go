@@ -45,7 +45,8 @@ type Options struct {
 	TLS *tls.Config
 	// HTTP3 makes an https server serve HTTP/3 too, at the same port over UDP.
 	HTTP3 bool
-	// Echo is Lines or Datagrams; "" is HTTP. An echo has no statuses, Capacity, Site and TLS.
+	// Echo is Lines, Datagrams or Messages; "" is HTTP. An echo has no statuses, Capacity and Site. Only Messages may have
+	// TLS.
 	Echo string
 	// Latency is how long each request waits for its answer, in addition to the server's own time. Go's timers add up
 	// to about 1 ms.
@@ -194,8 +195,8 @@ func (o *Options) check() error {
 	return o.checkQueue()
 }
 
-// URL returns the address of the server: "http://127.0.0.1:4711", or with https, tcp or udp. For a unix socket the host is "localhost",
-// and Addr names the socket.
+// URL returns the address of the server: "http://127.0.0.1:4711", or with https, tcp, udp, ws or wss.
+// For a unix socket the host is "localhost", and Addr names the socket.
 func (s *Server) URL() string {
 	scheme, host := "http", s.listener.Addr().String()
 	if s.opts.TLS != nil {
@@ -206,6 +207,9 @@ func (s *Server) URL() string {
 	}
 	if s.opts.Echo != "" {
 		scheme = s.opts.Echo
+	}
+	if s.opts.Echo == Messages && s.opts.TLS != nil {
+		scheme = "wss"
 	}
 	return scheme + "://" + host
 }

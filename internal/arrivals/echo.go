@@ -11,6 +11,7 @@ import (
 const (
 	Lines     = "tcp" // each line over TCP is a request, and its answer is the same line
 	Datagrams = "udp" // each datagram of UDP is a request, and its answer is the same datagram
+	Messages  = "ws"  // each message of WebSocket is a request, and its answer is the same message
 )
 
 // Bounds of what is echoed.

@@ -30,11 +30,14 @@ func (s *Server) accept() {
 		}
 		s.serving.Go(func() {
 			defer s.leave(conn, l)
-			if s.opts.Echo == Lines {
+			switch s.opts.Echo {
+			case Lines:
 				s.serveLines(conn, l)
-				return
+			case Messages:
+				s.serveMessages(conn, l)
+			default:
+				s.serve(conn, l)
 			}
-			s.serve(conn, l)
 		})
 	}
 }

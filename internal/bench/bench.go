@@ -63,6 +63,9 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err := os.WriteFile(b.file("k6data.js"), k6DataScript, 0o600); err != nil {
 		return err
 	}
+	if err := os.WriteFile(b.file("k6ws.js"), k6MessagesScript, 0o600); err != nil {
+		return err
+	}
 	if err := os.WriteFile(b.file("k6.js"), k6Script, 0o600); err != nil {
 		return err
 	}

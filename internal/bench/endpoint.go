@@ -35,6 +35,7 @@ type endpointOptions struct {
 	tls               bool
 	three             bool          // with TLS: HTTP/3 too
 	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
+	speaks            string        // "" = HTTP; see spoken
 	http2             bool          // serve HTTP/2, without TLS from the first byte on
 	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
 }
@@ -47,11 +48,12 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
 	f.BoolVar(&o.stamped, "stamped", false, "")
+	f.StringVar(&o.speaks, "speaks", "", "")
 }
 
 func (o *endpointOptions) args() []string {
 	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-three=", o.three), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
-		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2)}
+		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2), "-speaks=" + o.speaks}
 }
 
 // endpointPart is the process.

@@ -73,8 +73,8 @@ func timed(t *testing.T, stamped bool) {
 			t.Fatal(err)
 		}
 		written = append(written, monotonic())
-		got := make([]byte, requests*len(answer))
-		if _, err := io.ReadFull(answers, got); err != nil || string(got) != strings.Repeat(answer, requests) {
+		got := make([]byte, requests*len(httpAnswer))
+		if _, err := io.ReadFull(answers, got); err != nil || string(got) != strings.Repeat(httpAnswer, requests) {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}
@@ -121,7 +121,7 @@ func TestReceivedInOrder(t *testing.T) {
 		}
 	}
 	for i, answers := range []int{2, 1} {
-		if _, err := io.ReadFull(conns[i], make([]byte, answers*len(answer))); err != nil {
+		if _, err := io.ReadFull(conns[i], make([]byte, answers*len(httpAnswer))); err != nil {
 			t.Fatal(err)
 		}
 	}

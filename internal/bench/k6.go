@@ -16,6 +16,9 @@ var k6Script []byte
 //go:embed k6data.js
 var k6DataScript []byte
 
+//go:embed k6ws.js
+var k6MessagesScript []byte
+
 // k6 is https://github.com/grafana/k6: virtual users in JavaScript, optionally at a rate.
 func k6(b *bench) tool {
 	return tool{

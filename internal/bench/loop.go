@@ -3,7 +3,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -13,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// answer is the answer to every request. With "keep-alive", HTTP/1.0 clients keep the connection too.
-const answer = "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
+// httpAnswer is the answer to every request over HTTP. With "keep-alive", HTTP/1.0 clients keep the connection too.
+const httpAnswer = "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
 
 // room is how many arrivals can be recorded: 10 s at a rate that no client here can reach.
 const room = 4 << 20
 
-// A loop is an HTTP server that costs as little as possible. It has one thread and one epoll, makes one read and one
+// A loop is a server, of HTTP if the options do not say otherwise, that costs as little as possible. It has one thread and one epoll, makes one read and one
 // write a request, and parses nothing. It takes each empty line for the end of a request. So requests must have no
 // body and come in one piece, which is true of all tools here.
 type loop struct {
@@ -43,7 +42,8 @@ type loop struct {
 
 // listen opens a loop on a free port of 127.0.0.1.
 func listen(o endpointOptions) (*loop, error) {
-	l := &loop{options: o, answer: []byte(answer), end: []byte("\r\n\r\n"), framed: map[int]*framed{}, times: make([]int64, room)}
+	l := &loop{options: o, framed: map[int]*framed{}, times: make([]int64, room)}
+	l.answer, l.end = spoken(o.speaks)
 	for i := range l.times {
 		l.times[i] = 1 // touched in advance, so that no arrival waits for a page fault
 	}
@@ -54,7 +54,7 @@ func listen(o endpointOptions) (*loop, error) {
 	if l.poller, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	if l.socket, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+	if l.socket, err = o.open(); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	if o.stamped {
@@ -62,8 +62,7 @@ func listen(o endpointOptions) (*loop, error) {
 			return nil, fmt.Errorf("listen: %w", err)
 		}
 	}
-	local := &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}
-	if err := errors.Join(unix.Bind(l.socket, local), unix.Listen(l.socket, 4096), l.watch(l.socket)); err != nil {
+	if err := l.watch(l.socket); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	name, err := unix.Getsockname(l.socket)
@@ -104,7 +103,11 @@ func (l *loop) serve(until int, say io.Writer) error {
 			case until:
 				return l.complete()
 			case l.socket:
-				l.accept()
+				if o := l.options; o.speaks == speakDatagrams {
+					l.datagrams()
+				} else {
+					l.accept()
+				}
 			default:
 				l.request(fd)
 			}
@@ -157,7 +160,7 @@ func (l *loop) request(fd int) {
 		}
 		return
 	}
-	for range bytes.Count(l.buf[:n], l.end) {
+	for range l.requests(fd, l.buf[:n]) {
 		l.arrived(at)
 		l.send(fd, l.answer)
 	}
@@ -178,6 +181,9 @@ func (l *loop) arrived(at int64) {
 	}
 }
 
+// now returns the time.
+func (l *loop) now() int64 { return l.offset + int64(time.Since(l.began)) }
+
 // receive reads from a connection, and returns when the data arrived.
 func (l *loop) receive(fd int) (n uintptr, at int64, errno unix.Errno) {
 	if l.stamps != nil {
@@ -187,7 +193,7 @@ func (l *loop) receive(fd int) (n uintptr, at int64, errno unix.Errno) {
 	} else {
 		n, _, errno = unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(fd), uintptr(unsafe.Pointer(&l.buf[0])), uintptr(len(l.buf)), unix.MSG_DONTWAIT, 0, 0)
 	}
-	return n, l.offset + int64(time.Since(l.began)), errno
+	return n, l.now(), errno
 }
 
 // stall makes the endpoint stand still, once, when that is due.
@@ -196,7 +202,7 @@ func (l *loop) stall() {
 		return
 	}
 	begin := l.times[0] + int64(l.options.stallAt)
-	if left := l.offset + int64(time.Since(l.began)); left >= begin {
+	if left := l.now(); left >= begin {
 		time.Sleep(time.Duration(begin + int64(l.options.stallFor) - left))
 		l.options.stallFor = 0
 	}

@@ -67,6 +67,7 @@ func experiments() []experiment {
 		{"http2-tls", "the same with TLS, where k6 speaks HTTP/2 too", saturationHTTP2TLS},
 		{"filling", "the cost of requests that are filled and checked", filling},
 		{"workload", "data files and checks beside k6, a targets file beside vegeta", workloads},
+		{"sockets", "messages of WebSocket beside k6, lines over TCP, datagrams, commands of Redis beside redis-benchmark", sockets},
 		{"tls-rate", "at 10,000 requests a second, with TLS beside without", ratesTLS},
 		{"rate", "at 1,000, 10,000 and 50,000 requests a second", rates},
 		{"omission", "the latencies that each tool reports of an endpoint that stalls", omission},

@@ -98,8 +98,11 @@ func (s shot) excess() float64 {
 func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOptions, warm time.Duration) (shot, error) {
 	l.name = b.next()
 	scheme := "http://"
-	if endpoint.tls {
+	switch {
+	case endpoint.tls:
 		scheme = "https://"
+	case endpoint.speaks != "":
+		scheme = endpoint.speaks + "://"
 	}
 	o, err := fire(ctx, trial{
 		endpoint: endpoint, length: l.length, warm: warm, redis: t.redis,

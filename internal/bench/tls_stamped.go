@@ -91,7 +91,7 @@ func (s *stampedServer) serve(c net.Conn) {
 		}
 		for range bytes.Count(request[:n], []byte("\r\n\r\n")) {
 			s.record(below.at)
-			if _, err := io.WriteString(secure, answer); err != nil {
+			if _, err := io.WriteString(secure, httpAnswer); err != nil {
 				return
 			}
 		}

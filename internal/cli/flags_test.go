@@ -113,6 +113,11 @@ func (d dice) request(s *spec.Spec) {
 	}
 	target.Redirects, target.BodyLimit, target.Expect = d.IntN(4), int64(d.IntN(3))*1000, d.one("", "200", "200-204,301")
 	target.Checks = [][]string{nil, {"size < 10kB"}, {"time < 1s", `body has "x"`}}[d.IntN(3)]
+	if d.IntN(4) == 0 {
+		s.Target = targets.Spec{URL: d.one("ws://h/a?b=c", "wss://h:7/"), Body: []byte("a=1"), Binary: d.yes(), Headers: []targets.Header{{Name: "Accept", Value: "a"}}, Timeout: target.Timeout,
+			Reply: d.one("", "any", "messages 4", "matches /^a b$/"), NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit}
+		return
+	}
 	if d.IntN(4) == 0 { // over tcp
 		s.Target = targets.Spec{URL: d.one("tcp://h:7", "tcp://[::1]:7"), Body: []byte("a=1"), Timeout: target.Timeout, Reply: d.one("", "any", "bytes 4", `until \r\n`, "matches /^a b$/"),
 			NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit}

@@ -86,8 +86,8 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringArrayVarP(&f.headers, "header", "H", nil, "`\"NAME: VALUE\"`, or @FILE with one header a line; may be repeated")
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
-	s.StringVar(&f.bodyHex, "body-hex", "", "body as pairs of hex `DIGITS`, such as '50 49 4e 47 0a'")
-	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp: "+targets.ReplyHelp()+". Without it a request ends when it is sent. See docs/protocols.md")
+	s.StringVar(&f.bodyHex, "body-hex", "", "body as pairs of hex `DIGITS`, such as '50 49 4e 47 0a'; over ws it is a binary message")
+	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp, or which message of ws it is: "+targets.ReplyHelp()+". Without it a request ends when it is sent. See docs/protocols.md")
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.Var(&f.targetsFile, "targets", targetsHelp)
 	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)
@@ -277,6 +277,8 @@ func (f *Spec) readBody(t *targets.Spec, stdin io.Reader) (err error) {
 		if t.Body, err = targets.ReadHex(f.bodyHex); err != nil {
 			return fmt.Errorf("--body-hex: %w", err)
 		}
+		scheme, _, _ := strings.Cut(strings.ToLower(t.URL), ":")
+		t.Binary = scheme == "ws" || scheme == "wss"
 		return nil
 	case f.bodyFile != "":
 		name, body = "--body-file", "@"+f.bodyFile

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
@@ -46,11 +48,13 @@ func socketCases(t *testing.T) map[string]socketCase {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { quic.Close() })
+	messages := startMessages(t)
 	lines, datagrams, store := echo(arrivals.Lines, "[::1]:0"), echo(arrivals.Datagrams, "127.0.0.1:0"), redistest.Start(t)
 	return map[string]socketCase{
 		"h3":  {[]string{"--url", quic.URL() + "/${ordinal}", "-k", "--http", "3", "--streams", "4", "--check", "body has ok"}, quic.Count, quic.Reset},
 		"tcp": {[]string{"--url", lines.URL(), "-d", "hello ${ordinal} from ${worker}\n", "--reply", `until \n`, "--check", "body has hello"}, lines.Count, lines.Reset},
 		"udp": {[]string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello"}, datagrams.Count, datagrams.Reset},
+		"ws":  {[]string{"--url", messages.url, "-d", "hello ${ordinal} from ${worker}", "--reply", "any", "--check", "body has hello"}, messages.count.Load, func() { messages.count.Store(0) }},
 		"redis": {[]string{"--url", store.URL(), "-d", "INCR n", "--check", `body matches /^\d+$/`}, func() int64 {
 			n, _ := store.Client().Get(t.Context(), "n").Int64() // 0 before the first one
 			return n
@@ -85,7 +89,43 @@ func counted(t *testing.T, secure bool, args ...string) socketCase {
 	return socketCase{append([]string{"--url", s.URL, "--http", "2"}, args...), n.Load, func() { n.Store(0) }}
 }
 
-// TestSocketsAreExact: over HTTP/3, tcp, udp and to a Redis, three workers send the exact count, also after a change of the
+// A messageServer echoes messages of WebSocket, and counts them and handshakes. It is another implementation than ours.
+type messageServer struct {
+	url               string
+	count, handshakes atomic.Int64
+}
+
+func startMessages(t *testing.T) *messageServer {
+	t.Helper()
+	s := &messageServer{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/secret" && r.Header.Get("Authorization") != "Bearer s3cr3t" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		c, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.CloseNow()
+		s.handshakes.Add(1)
+		for {
+			kind, message, err := c.Read(r.Context())
+			if err != nil {
+				return
+			}
+			s.count.Add(1)
+			if c.Write(r.Context(), kind, message) != nil {
+				return
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	s.url = "ws" + strings.TrimPrefix(server.URL, "http")
+	return s
+}
+
+// TestSocketsAreExact: over HTTP/3, tcp, udp and ws, and to a Redis, three workers send the exact count, also after a change of the
 // rate. If one is killed, what arrived is what was sent, and at most what is lost.
 func TestSocketsAreExact(t *testing.T) {
 	besides(t)
@@ -239,19 +279,56 @@ func TestUnfitFlags(t *testing.T) {
 	besides(t)
 	b := newBed(t)
 	for want, args := range map[string][]string{
-		"method: tcp has none":                 {"--url", "tcp://127.0.0.1:9", "-d", "x", "-m", "GET"},
-		"header: udp has none":                 {"--url", "udp://127.0.0.1:9", "-d", "x", "-H", "A: b"},
-		"redirects: only http":                 {"--url", "redis://127.0.0.1:9", "-d", "PING", "--redirects", "1"},
-		"unix socket: udp has none":            {"--url", "udp://127.0.0.1:9", "-d", "x", "--unix-socket", "/s"},
-		"reply: only tcp and udp":              {"--url", "http://127.0.0.1:9", "--reply", "any"},
-		"--body-hex: write pairs":              {"--url", "tcp://127.0.0.1:9", "--body-hex", "5"},
-		"--body-hex and another body":          {"--url", "tcp://127.0.0.1:9", "--body-hex", "50", "-d", "x"},
-		"reach the target: dial tcp 127.0.0.1": {"--url", "tcp://127.0.0.1:1", "-d", "x"},
+		"method: tcp has none":                    {"--url", "tcp://127.0.0.1:9", "-d", "x", "-m", "GET"},
+		"header: udp has none":                    {"--url", "udp://127.0.0.1:9", "-d", "x", "-H", "A: b"},
+		"redirects: only http":                    {"--url", "redis://127.0.0.1:9", "-d", "PING", "--redirects", "1"},
+		"unix socket: udp has none":               {"--url", "udp://127.0.0.1:9", "-d", "x", "--unix-socket", "/s"},
+		"url: a connection carries many messages": {"--url", "ws://127.0.0.1:9/${ordinal}", "-d", "x"},
+		"over ws a message tells where it ends":   {"--url", "ws://127.0.0.1:9", "-d", "x", "--reply", "until x"},
+		"reply: only tcp, udp and ws":             {"--url", "http://127.0.0.1:9", "--reply", "any"},
+		"--body-hex: write pairs":                 {"--url", "tcp://127.0.0.1:9", "--body-hex", "5"},
+		"--body-hex and another body":             {"--url", "tcp://127.0.0.1:9", "--body-hex", "50", "-d", "x"},
+		"reach the target: dial tcp 127.0.0.1":    {"--url", "tcp://127.0.0.1:1", "-d", "x"},
 	} {
 		p := b.worker("unfit", append(args, "--qps", "10", "--duration", "1s")...)
 		p.wait(104)
 		if shown := p.Stderr.String(); !strings.Contains(shown, want) || strings.Count(shown, "\n") != 1 {
 			t.Errorf("%q: %s, want %s", args, shown, want)
 		}
+	}
+}
+
+// TestMessages: handshakes as slots are exact too, a flow may speak WebSocket, and nothing that is sent is shown. A worker
+// that is refused says so before the run.
+func TestMessages(t *testing.T) {
+	besides(t)
+	b := &bed{t: t, redis: redistest.Start(t)}
+	server := startMessages(t)
+	b.worker("opens", append(patient(), "--url", server.url, "--no-keep-alive", "--qps", "300", "-n", "600")...).wait(0)
+	if r := b.report("opens"); server.handshakes.Load() != 600 || r.Audit.Completed != 600 || r.StatusCodes["101"] != 600 || server.count.Load() != 0 {
+		t.Errorf("%d handshakes, %+v, %v", server.handshakes.Load(), r.Audit, r.StatusCodes)
+	}
+	p := b.worker("refused", "--url", server.url+"/secret", "-d", "x", "--qps", "10", "--duration", "1s")
+	p.wait(104)
+	if shown := p.Stderr.String(); !strings.Contains(shown, "the server answers 401 Unauthorized; nothing was sent") || strings.Count(shown, "\n") != 1 {
+		t.Error(shown)
+	}
+	p = b.worker("secret", "--url", server.url+"/secret", "-H", "Authorization: Bearer s3cr3t", "-d", "pa55word", "--reply", "any", "--preconnect", "5", "--qps", "100", "--duration", "1s")
+	p.wait(0)
+	all := p.Stderr.String() + p.Stdout.String()
+	for _, format := range []string{"text", "html", "json"} {
+		all += b.loadctl("report", "secret", "-o", format)
+	}
+	if strings.Contains(all, "s3cr3t") || strings.Contains(all, "pa55word") || server.count.Swap(0) != 100 {
+		t.Error("a secret is shown, or messages are missing")
+	}
+	file, err := filepath.Abs("../../examples/websocket/workload.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, at, _ := strings.Cut(server.url, "://")
+	b.worker("example", append(patient(), "--workload", file, "--duration", "2s", "--connect-to", "127.0.0.1:8080:"+at)...).judged()
+	if r := b.told("example"); len(r.Errors) > 0 || !r.Complete || server.count.Load() != 400 {
+		t.Errorf("%v, complete %v, %d messages", r.Errors, r.Complete, server.count.Load())
 	}
 }

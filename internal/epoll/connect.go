@@ -62,7 +62,7 @@ func (c *Client) connected(p *place) {
 // established goes on with a connection that a peer accepted. The next connections use the same address.
 func (c *Client) established(p *place) {
 	p.host.peer = p.first + p.tried - 1
-	if p.wire.Name != "" {
+	if p.wire.Name != "" || p.wire.Sockets() {
 		c.secure(p)
 		return
 	}
@@ -77,6 +77,10 @@ func (c *Client) opened(p *place) {
 		return
 	}
 	if !p.ahead {
+		if len(p.request) > 0 && p.socket != nil && !c.attend(p) { // what came before the message is no reply
+			c.end(p, p.socket.Settle(), targets.ClassProtocol, false)
+			return
+		}
 		c.write(p)
 		return
 	}

@@ -26,6 +26,9 @@ const readsInARow = 8
 func (c *Client) handle(p *place, events uint32) {
 	p.readable = p.readable || events&readEvents != 0
 	p.hungUp = p.hungUp || events&hangUpEvents != 0
+	if p.socket != nil && (p.state == reading || p.state == ended || p.state == idle) && events&unix.EPOLLOUT != 0 {
+		p.readable = true // a pong may have waited for room
+	}
 	if p.secure != nil && p.state != writing && p.state != carrying {
 		p.stream.flush() // there may be room again
 	}
@@ -62,7 +65,7 @@ func (c *Client) handle(p *place, events uint32) {
 // write writes the rest of the request. The answer is read only afterwards, as in the Target. If the server had closed
 // a reused connection before the first byte, write returns false and only notes the error: the request reached nobody.
 func (c *Client) write(p *place) bool {
-	if !p.begun && c.wire.Halted() {
+	if !p.begun && len(p.request) > 0 && c.wire.Halted() {
 		c.end(p, context.Canceled, targets.ClassOther, c.settled(p))
 		return true
 	}
@@ -97,6 +100,10 @@ func (c *Client) write(p *place) bool {
 		p.writeErr, p.readable = err, true
 		break
 	}
+	if p.socket != nil {
+		c.spoke(p)
+		return true
+	}
 	p.state = reading
 	if p.readable {
 		c.read(p)
@@ -119,7 +126,11 @@ func (c *Client) reopen(p *place) {
 // read reads the answer as far as it has arrived. A read that does not fill the buffer has emptied the socket, and
 // later data is another event; after a hang-up there is none.
 func (c *Client) read(p *place) {
-	if p.secure != nil {
+	switch {
+	case p.socket != nil:
+		c.readSocket(p)
+		return
+	case p.secure != nil:
 		c.readSecure(p)
 		return
 	}
@@ -161,7 +172,7 @@ func (c *Client) reusable(p *place) bool {
 
 // quiet looks whether there is nothing to read on a connection without a request, not even a hang-up.
 func (c *Client) quiet(p *place) bool {
-	if p.secure == nil {
+	if p.secure == nil && p.socket == nil {
 		return c.drained(p)
 	}
 	p.readable = true
@@ -183,8 +194,11 @@ func (c *Client) resume() {
 		if p.state == carrying {
 			c.converse(p)
 		}
-		if p.state == reading && (p.readable || p.secure != nil) {
+		switch {
+		case p.state == reading && (p.readable || p.secure != nil):
 			c.read(p)
+		case p.socket != nil && (p.state == idle || p.state == ended):
+			c.handle(p, unix.EPOLLIN)
 		}
 	}
 }
@@ -202,8 +216,18 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	r := &p.result
 	r.Done, c.latest = now, now
 	r.Outcome = p.wire.Outcome(p.heard(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
-	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
+	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(p.in), r.Outcome.BytesOut+int64(p.out)
 	p.release()
+	if p.socket != nil {
+		if err != nil {
+			p.socket.Fail(err)
+		}
+		if !keep {
+			p.bye()
+		}
+		in, out := p.socket.Counted()
+		r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+in, r.Outcome.BytesOut+out
+	}
 	if keep {
 		c.closedInARow = 0
 	} else {
@@ -222,6 +246,9 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 func (p *place) heard() check.Answer {
 	if p.state == riding && p.rider.begun {
 		return &p.rider.stream
+	}
+	if p.socket != nil {
+		return p.socket
 	}
 	return &p.answer
 }

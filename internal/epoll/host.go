@@ -18,14 +18,14 @@ type host struct {
 }
 
 // An endpoint is what connections must have in common to be interchangeable: where they lead, and the name in TLS.
-type endpoint struct{ network, address, name string }
+type endpoint struct{ network, address, name, handshake string }
 
 // newHosts returns the server of each step. Those with the same endpoint are one.
 func newHosts(steps []*targets.Wire, fits func(family int) bool) (of map[*targets.Wire]*host, all []*host, err error) {
 	of = map[*targets.Wire]*host{}
 	known := map[endpoint]*host{}
 	for _, w := range steps {
-		to := endpoint{w.Network, w.Address, w.Name}
+		to := endpoint{w.Network, w.Address, w.Name, w.Handshake()}
 		h := known[to]
 		if h == nil {
 			h = &host{network: w.Network}

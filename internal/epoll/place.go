@@ -42,6 +42,8 @@ type place struct {
 	secure *tls.Conn // nil without TLS, or before its handshake is over
 	stream *stream   // below it
 
+	socket *targets.Socket // of WebSocket, once its handshake is over
+
 	host      *host // where the connection leads
 	wire      *targets.Wire
 	result    worker.Result
@@ -84,7 +86,7 @@ func (p *place) hangUp() {
 		_ = unix.Close(p.fd)
 		p.fd = -1
 	}
-	p.secure, p.stream = nil, nil
+	p.secure, p.stream, p.socket = nil, nil, nil
 	p.readable, p.hungUp = false, false
 }
 
@@ -116,7 +118,7 @@ func (c *Client) mayOpen() bool {
 // that was idle only briefly is not checked: the check costs a system call, and a hang-up is usually among the events
 // that the loop has not handled yet.
 func (c *Client) usable(p *place, idle int64) bool {
-	return idle <= int64(c.wire.IdleLimit) && (idle < int64(c.wire.LookAfter) || c.quiet(p))
+	return (idle <= int64(c.wire.IdleLimit) || p.socket != nil) && (idle < int64(c.wire.LookAfter) || c.quiet(p))
 }
 
 // vacant takes a place without a connection; nil if there is none. A connection that is idle at another host has to
@@ -169,7 +171,7 @@ func (c *Client) park(p *place) {
 	idle := &p.host.idle
 	idle.push(p)
 	// Each park removes one old connection, so no timer is needed for that.
-	if old := idle.first; c.latest-old.idleSince > int64(c.wire.IdleLimit) {
+	if old := idle.first; old.socket == nil && c.latest-old.idleSince > int64(c.wire.IdleLimit) {
 		idle.remove(old)
 		old.leave()
 		c.drop(old)

@@ -76,6 +76,9 @@ func (c *Client) readSecure(p *place) {
 // settled tells whether a connection without a request has no data, and is open. With TLS it takes up messages that are
 // not data, such as tickets for later connections.
 func (c *Client) settled(p *place) bool {
+	if p.socket != nil {
+		return c.attend(p)
+	}
 	if p.secure == nil {
 		return !p.readable
 	}
@@ -88,6 +91,7 @@ func (c *Client) settled(p *place) bool {
 
 // leave closes a connection that carries no request. With TLS it says so, if there is room for that.
 func (p *place) leave() {
+	p.bye()
 	if p.secure != nil {
 		_ = p.secure.CloseWrite() // cannot fail: it is only put into the stream
 		p.stream.flush()

@@ -14,13 +14,14 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A shake is the TLS handshake of one connection, in a goroutine of its own: it takes a millisecond of CPU, and requests
+// A shake is the handshake of TLS on one connection, and that of WebSocket, in a goroutine of its own: it takes a millisecond of CPU, and requests
 // that are due must not wait for it. The goroutine alone uses the socket until the handshake is over. The socket stays
 // registered with the loop, which says when something happened.
 type shake struct {
 	client *Client
 	place  *place
 	wire   *targets.Wire
+	call   targets.Call
 	fd     int
 	event  chan struct{} // room for one: there may be something to read, or room to write
 	gone   chan struct{} // closed when nobody waits for the handshake any more
@@ -32,6 +33,7 @@ type shake struct {
 	// Valid when it is over.
 	stream *stream
 	secure *tls.Conn
+	socket *targets.Socket // of WebSocket
 	err    error
 }
 
@@ -44,7 +46,7 @@ type shakes struct {
 
 // secure begins the handshake on a connection that was just opened.
 func (c *Client) secure(p *place) {
-	s := &shake{client: c, place: p, wire: p.wire, fd: p.fd, event: make(chan struct{}, 1), gone: make(chan struct{})}
+	s := &shake{client: c, place: p, wire: p.wire, call: p.result.Call, fd: p.fd, event: make(chan struct{}, 1), gone: make(chan struct{})}
 	p.state, p.shake = securing, s
 	go s.run()
 }
@@ -52,7 +54,7 @@ func (c *Client) secure(p *place) {
 // run performs the handshake.
 func (s *shake) run() {
 	s.stream = &stream{place: s.place, shake: s}
-	s.secure, s.err = s.wire.Secure(s.stream)
+	s.err = s.open()
 	s.stream.shake = nil
 	done := &s.client.shakes
 	done.mu.Lock()
@@ -68,6 +70,21 @@ func (s *shake) run() {
 		return
 	}
 	s.client.bell.ring()
+}
+
+// open makes TLS, and the handshake of WebSocket, as far as the wire wants them.
+func (s *shake) open() (err error) {
+	var c io.ReadWriter = s.stream
+	if s.wire.Name != "" {
+		if s.secure, err = s.wire.Secure(s.stream); err != nil {
+			return err
+		}
+		c = s.secure
+	}
+	if s.wire.Sockets() {
+		s.socket, err = s.wire.Open(c, s.call)
+	}
+	return err
 }
 
 // signal passes an event on. It never blocks.
@@ -161,7 +178,7 @@ func (c *Client) secured() {
 			continue
 		}
 		// What came with the handshake was an event of the place too: readable is right.
-		p.secure, p.stream = s.secure, s.stream
+		p.secure, p.stream, p.socket = s.secure, s.stream, s.socket
 		c.opened(p)
 	}
 }

@@ -3,6 +3,7 @@ package spec
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -103,8 +104,12 @@ func (f *flagList) target(t targets.Spec) {
 	}
 	switch {
 	case len(t.Body) == 0:
+	case t.Binary && tellable(t):
+		f.add("--body-hex", hex.EncodeToString(t.Body), "")
 	case tellable(t):
 		f.add("--body", string(t.Body), "")
+	case t.Binary:
+		f.withhold("--body-hex", digest(t.Body))
 	default:
 		f.withhold("--body-file", digest(t.Body))
 	}

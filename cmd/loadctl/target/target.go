@@ -60,7 +60,8 @@ stalls come on top of those of the server, and hold back its own answers only. F
 prints how many requests came, how many answers had which status, and how long they took: from the
 first byte of the request to the end of the answer.
 
-With --tcp or --udp it is an echo that counts lines or datagrams instead of HTTP requests.
+With --tcp, --udp or --ws it is an echo that counts lines, datagrams or messages instead of HTTP
+requests.
 
 With --shop it serves:
   POST /login       {"user": NAME} gives {"token": T} and the cookie session
@@ -97,7 +98,7 @@ type targetFlags struct {
 	routes                   routes
 	unique                   uniques
 	certificateFile, keyFile string
-	tcp, udp                 bool
+	tcp, udp, ws             bool
 }
 
 func (f *targetFlags) AddFlags(c *cobra.Command) {
@@ -118,6 +119,7 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.Var(&f.unique, "unique", "count different values, and those that came more than once, of `WHAT` in requests: "+site.UniqueForms+"; may be repeated")
 	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
+	s.BoolVar(&f.ws, "ws", false, "instead of HTTP, answer each message of WebSocket with the same message; with --tls-cert it is wss")
 	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
 	s.BoolVar(&f.options.HTTP3, "http3", false, "with --tls-cert: serve HTTP/3 too, at the same port over UDP")
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
@@ -178,20 +180,22 @@ func (f *targetFlags) site() (*site.Site, error) {
 func (f *targetFlags) setEcho() error {
 	o := &f.options
 	switch {
-	case !f.tcp && !f.udp:
+	case !f.tcp && !f.udp && !f.ws:
 		return nil
-	case f.tcp && f.udp:
-		return errors.New("--tcp and --udp: give one of them, and start a second server for the other")
+	case f.tcp && f.udp || f.ws && (f.tcp || f.udp):
+		return errors.New("--tcp, --udp and --ws: give one of them, and start a second server for the other")
 	case f.udp:
 		o.Echo = arrivals.Datagrams
+	case f.ws:
+		o.Echo = arrivals.Messages
 	default:
 		o.Echo = arrivals.Lines
 	}
 	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
 		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
 	}
-	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || f.certificateFile+f.keyFile != "" || o.HTTP3 {
-		return errors.New("--tcp, --udp: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
+	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && f.certificateFile+f.keyFile != "" || o.HTTP3 {
+		return errors.New("--tcp, --udp, --ws: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
 	}
 	return nil
 }

@@ -1,0 +1,187 @@
+package targets
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/loadctl/loadctl/targets/ws"
+)
+
+// A Socket is an open WebSocket without its connection: it takes bytes that came, and says what to write. It is for one
+// goroutine at a time.
+//
+// Of several pings only the last is answered (RFC 6455, 5.5.3), so that a server cannot make us send without end.
+type Socket struct {
+	reader  ws.Reader
+	rest    []byte // came behind the answer to the handshake, and was not taken yet
+	in, out int64  // bytes that no request has counted
+	ping    []byte // payload of the last ping
+	pinged  bool   // it was not answered
+	torn    bool   // nothing more may be written: a frame of ours was written in part, or a closing one
+	frame   []byte // buffer of control frames
+	err     error  // why it carries no further request
+
+	rules *messages // of the request
+	seen  int       // messages since the request
+	old   bool      // a message had begun before the request
+}
+
+// Skip takes bytes while no reply is expected: messages are pushes, and thrown away. Its error is why the socket has ended;
+// it stays.
+func (s *Socket) Skip(b []byte) error {
+	s.in += int64(len(b))
+	return s.skip(b)
+}
+
+// skip is Skip for bytes that were counted.
+func (s *Socket) skip(b []byte) error {
+	for len(b) > 0 && s.err == nil {
+		n, event, err := s.reader.Next(b)
+		b = b[n:]
+		s.err = s.note(event, err)
+	}
+	return s.err
+}
+
+// settle takes what came with the answer to the handshake.
+func (s *Socket) settle() error {
+	rest := s.rest
+	s.rest = nil
+	return s.skip(rest)
+}
+
+// expect begins to look for the reply to a request. A message that has begun before is a push.
+func (s *Socket) expect(m *messages) {
+	s.rules, s.seen = m, 0
+	if s.old = s.reader.Begun(); !s.old {
+		s.reader.Limit, s.reader.Keep = m.limit, m.keeps
+	}
+}
+
+// Feed takes bytes up to the end of the reply. It reports how many it took, and whether the reply is complete. Its error
+// is why the socket has ended.
+func (s *Socket) Feed(b []byte) (used int, done bool, err error) {
+	for used < len(b) {
+		n, event, err := s.reader.Next(b[used:])
+		used += n
+		s.in += int64(n)
+		if s.err = s.note(event, err); s.err != nil {
+			return used, false, s.err
+		}
+		switch {
+		case event != ws.GotMessage:
+		case s.old:
+			s.old = false
+			s.reader.Limit, s.reader.Keep = s.rules.limit, s.rules.keeps
+		case s.rules.fits(&s.reader, &s.seen):
+			s.reader.Limit, s.reader.Keep = 0, 0
+			return used, true, nil
+		}
+	}
+	return used, false, nil
+}
+
+// note takes an event that is no message.
+func (s *Socket) note(event ws.Event, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case event == ws.GotPing:
+		s.pinged, s.ping = true, append(s.ping[:0], s.reader.Control()...)
+	case event == ws.GotClose:
+		return closedError{s.reader.Code()}
+	}
+	return nil
+}
+
+// Pong returns the answer to the last ping, to be written as a whole; nil if there is none. It is valid until the next
+// call. Wrote tells what became of it.
+func (s *Socket) Pong() []byte {
+	if !s.pinged || s.torn {
+		return nil
+	}
+	s.frame = ws.AppendFrame(s.frame[:0], ws.Pong, s.ping, ws.NewKey())
+	return s.frame
+}
+
+// Wrote notes that n bytes of Pong were written. If it was only a part, nothing more may be written. If it was nothing,
+// Pong returns it again.
+func (s *Socket) Wrote(n int) {
+	s.out += int64(max(0, n))
+	if n > 0 {
+		s.pinged, s.torn = false, n < len(s.frame)
+	}
+}
+
+// Bye returns the last frame, before the connection is closed; nil if nothing more may be written. It repeats the server's
+// code, says what the server did wrong, or that all is well.
+func (s *Socket) Bye() []byte {
+	code := ws.Normal
+	if broken, ok := errors.AsType[ws.Error](s.err); ok {
+		code = broken.CloseCode()
+	} else if closed, ok := errors.AsType[closedError](s.err); ok {
+		code = closed.code
+	} else if s.err != nil {
+		return nil
+	}
+	if s.torn {
+		return nil
+	}
+	s.torn = true
+	s.frame = ws.AppendClose(s.frame[:0], code, ws.NewKey())
+	s.out += int64(len(s.frame))
+	return s.frame
+}
+
+// Fail notes that the connection has ended, or cannot be used any more, so that no frame may follow.
+func (s *Socket) Fail(err error) {
+	if s.err == nil {
+		s.err, s.torn = err, true
+	}
+}
+
+// Why returns the closing frame that came, as an error; err if none did.
+func (s *Socket) Why(err error) error {
+	if closed, ok := errors.AsType[closedError](s.err); ok {
+		return closed
+	}
+	return err
+}
+
+// Counted returns how many bytes came and were written since the last call, but for requests themselves.
+func (s *Socket) Counted() (in, out int64) {
+	in, out = s.in, s.out
+	s.in, s.out = 0, 0
+	return in, out
+}
+
+// Status is 0: a message has none. A Socket is the last message as check.Answer.
+func (s *Socket) Status() int { return 0 }
+
+// Content is the beginning of the last message.
+func (s *Socket) Content() []byte { return s.reader.Content() }
+
+// Length is how many bytes the last message has.
+func (s *Socket) Length() int64 { return s.reader.Length() }
+
+// Field returns nothing: a message has no headers.
+func (s *Socket) Field(string) []string { return nil }
+
+// A closedError is a closing frame in place of a reply. Its reason is not told: it may quote the message.
+type closedError struct{ code int }
+
+func (e closedError) Error() string {
+	return fmt.Sprint("the server closed the connection with ", e.code)
+}
+
+// class implements classified. The set is fixed, so that a server cannot fill a report with names: codes for libraries
+// and applications have a class for a thousand each.
+func (e closedError) class() string {
+	switch {
+	case e.code == ws.NoCode:
+		return ClassClosed
+	case e.code >= 3000:
+		return fmt.Sprintf("%s %dxxx", ClassClosed, e.code/1000)
+	}
+	return fmt.Sprint(ClassClosed, " ", e.code)
+}
