@@ -9,6 +9,7 @@ import (
 	"net"
 	"syscall"
 
+	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -30,6 +31,7 @@ const (
 	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not allowed
 	ClassStatus      = "status"      // a complete answer with an unexpected status
 	ClassReply       = "reply"       // a complete answer that is an error of the protocol; its code may follow, after a space
+	ClassRequest     = "request"     // the request cannot be made, so it was not sent: its JSON does not fit the message
 	ClassOther       = "other"       // none of these
 )
 
@@ -41,7 +43,8 @@ const classTake = "take "
 func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
-		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassOther,
+		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassRequest,
+		ClassOther,
 	}
 }
 
@@ -77,10 +80,12 @@ func classify(err error, rest string) string {
 	switch {
 	case isTLS(err):
 		return ClassTLS
-	case errors.Is(err, errBodyLimit):
+	case errors.Is(err, errBodyLimit), errors.Is(err, grpc.ErrLimit):
 		return ClassBodyLimit
-	case errors.Is(err, http1.ErrHead):
+	case errors.Is(err, http1.ErrHead), errors.Is(err, grpc.ErrHead):
 		return ClassHeadLimit
+	case errors.Is(err, grpc.ErrReset):
+		return ClassReset
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ClassEOF
 	}

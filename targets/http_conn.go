@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -41,7 +42,9 @@ type conn struct {
 	answer    http1.Response
 	memo      http1.Memo
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
+	calls     *grpc.Conn  // of gRPC; nil = it carries something else
 	idleSince time.Time
+	deadline  time.Time // of the request; zero on a new connection
 }
 
 // A reply is the result of one request on one connection.
@@ -62,6 +65,10 @@ func newConn(to endpoint, raw *socket, wire net.Conn) *conn {
 	// same descriptor.
 	c.watch.interrupt = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
 	c.answer.Remember(&c.memo)
+	if to.use == useGRPC {
+		c.calls = grpc.NewConn()
+		c.hungUp = func() bool { return c.settle() != nil }
+	}
 	return c
 }
 
@@ -154,6 +161,7 @@ func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	if c.to != to || idle > idleLimit {
 		return false
 	}
+	c.deadline = deadline
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
 

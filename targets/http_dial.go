@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -83,13 +84,21 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	// user means.
 	config := d.secure.Clone()
 	config.ServerName = to.name
-	if to.use != "" {
+	switch to.use {
+	case "":
+	case useGRPC:
+		config.NextProtos = []string{"h2"}
+	default:
 		config.NextProtos = nil
 	}
 	wire := tls.Client(s, config)
 	if err := wire.HandshakeContext(ctx); err != nil {
 		raw.Close()
 		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{err})
+	}
+	if to.use == useGRPC && wire.ConnectionState().NegotiatedProtocol != "h2" {
+		raw.Close()
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errors.New("the server offers no HTTP/2 (ALPN h2)")})
 	}
 	s.greeted()
 	return d.enter(newConn(to, s, wire))

@@ -42,7 +42,15 @@ func (s Spec) checkRequest() error {
 	if err := k.check(s, u); err != nil {
 		return err
 	}
-	_, err = newMessage(s, u, endpoint{}, s.parser(nil), nil) // it finds wrong placeholders
+	return s.fits(k, u, nil)
+}
+
+// fits checks that the request can be made with these rows: it finds wrong placeholders.
+func (s Spec) fits(k kind, u *url.URL, tables Tables) error {
+	if k.fits != nil {
+		return k.fits(s, u, tables)
+	}
+	_, err := newMessage(s, u, endpoint{}, s.parser(tables), nil)
 	return err
 }
 
@@ -52,9 +60,9 @@ func (s Spec) ValidateWith(tables Tables) error {
 		return err
 	}
 	for i, one := range s.steps() {
-		_, u, err := one.kind()
+		k, u, err := one.kind()
 		if err == nil {
-			_, err = newMessage(one, u, endpoint{}, one.parser(tables), nil)
+			err = one.fits(k, u, tables)
 		}
 		if err != nil {
 			return s.blame(i, err)
