@@ -77,7 +77,14 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 // timeout, bodyLimit and expect are the values in effect.
 func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout) }
 func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
-func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
+
+// expect is the statuses that count as success.
+func (s Spec) expect() string {
+	if IsGRPC(s.URL) {
+		return cmp.Or(s.Expect, DefaultExpectGRPC)
+	}
+	return cmp.Or(s.Expect, DefaultExpect)
+}
 
 // Do performs one request and follows redirects as far as the spec allows. The call fills the placeholders of the request.
 func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {

@@ -42,7 +42,7 @@ type Options struct {
 	Addr string
 	// TLS, when not nil, makes it an https server with this configuration.
 	TLS *tls.Config
-	// Echo is Lines or Datagrams; "" is HTTP. An echo has no statuses, Capacity, Site and TLS.
+	// Echo is Lines, Datagrams or Calls; "" is HTTP. An echo has no statuses, Capacity and Site, and only Calls have TLS.
 	Echo string
 	// Latency is how long each request waits for its answer, in addition to the server's own time. Go's timers add up
 	// to about 1 ms.
@@ -107,6 +107,10 @@ func Start(opts Options) (*Server, error) {
 	opts.Addr = cmp.Or(opts.Addr, "127.0.0.1:0")
 	opts.Status = cmp.Or(opts.Status, http.StatusOK)
 	opts.ErrorStatus = cmp.Or(opts.ErrorStatus, http.StatusInternalServerError)
+	if opts.Echo == Calls && opts.TLS != nil {
+		opts.TLS = opts.TLS.Clone()
+		opts.TLS.NextProtos = []string{"h2"}
+	}
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("start server: %w", err)
 	}
@@ -134,6 +138,8 @@ func Start(opts Options) (*Server, error) {
 	switch socket, datagrams := listener.(packets); {
 	case datagrams:
 		s.serving.Go(func() { s.serveDatagrams(socket) })
+	case opts.Echo == Calls:
+		s.serving.Go(s.serveCalls)
 	case opts.Site != nil:
 		s.serving.Go(s.serveSite)
 	default:
@@ -181,7 +187,9 @@ func (s *Server) URL() string {
 		host = "localhost"
 	}
 	if s.opts.Echo != "" {
-		scheme = s.opts.Echo
+		if scheme = s.opts.Echo; s.opts.TLS != nil {
+			scheme += "s"
+		}
 	}
 	return scheme + "://" + host
 }

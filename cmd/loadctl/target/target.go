@@ -59,7 +59,9 @@ stalls come on top of those of the server, and hold back its own answers only. F
 prints how many requests came, how many answers had which status, and how long they took: from the
 first byte of the request to the end of the answer.
 
-With --tcp or --udp it is an echo that counts lines or datagrams instead of HTTP requests.
+With --tcp or --udp it is an echo that counts lines or datagrams instead of HTTP requests. With
+--grpc it counts calls of loadctl.Echo: Say, Repeat, Collect and Talk, a method for each kind of
+stream. The field code of a message asks for a status.
 
 With --shop it serves:
   POST /login       {"user": NAME} gives {"token": T} and the cookie session
@@ -96,7 +98,7 @@ type targetFlags struct {
 	routes                   routes
 	unique                   uniques
 	certificateFile, keyFile string
-	tcp, udp                 bool
+	tcp, udp, grpc           bool
 }
 
 func (f *targetFlags) AddFlags(c *cobra.Command) {
@@ -117,6 +119,7 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.Var(&f.unique, "unique", "count different values, and those that came more than once, of `WHAT` in requests: "+site.UniqueForms+"; may be repeated")
 	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
+	s.BoolVar(&f.grpc, "grpc", false, "instead of HTTP/1.1, serve loadctl.Echo over gRPC, with reflection. See docs/grpc.md")
 	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
 }
@@ -173,20 +176,22 @@ func (f *targetFlags) site() (*site.Site, error) {
 func (f *targetFlags) setEcho() error {
 	o := &f.options
 	switch {
-	case !f.tcp && !f.udp:
+	case !f.tcp && !f.udp && !f.grpc:
 		return nil
-	case f.tcp && f.udp:
-		return errors.New("--tcp and --udp: give one of them, and start a second server for the other")
+	case f.tcp && f.udp || f.grpc && (f.tcp || f.udp):
+		return errors.New("--tcp, --udp and --grpc: give one of them, and start a second server for another")
 	case f.udp:
 		o.Echo = arrivals.Datagrams
+	case f.grpc:
+		o.Echo = arrivals.Calls
 	default:
 		o.Echo = arrivals.Lines
 	}
 	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
 		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
 	}
-	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || f.certificateFile+f.keyFile != "" {
-		return errors.New("--tcp, --udp: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
+	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || f.certificateFile+f.keyFile != "" && !f.grpc {
+		return errors.New("--tcp, --udp, --grpc: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
 	}
 	return nil
 }
