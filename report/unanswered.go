@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -9,7 +10,7 @@ import (
 // answers something else.
 func unspoken() []string { return []string{"protocol", "eof", "reset", "tls"} }
 
-// unanswered adds a note if no request got an answer of HTTP/1.1, and the URL's scheme looks wrong.
+// unanswered adds a note if no request got an answer of HTTP, and the URL's scheme or the version looks wrong.
 func (r *Report) unanswered() {
 	var seen []string
 	for _, class := range unspoken() {
@@ -20,6 +21,10 @@ func (r *Report) unanswered() {
 	if len(r.StatusCodes) > 0 || len(seen) == 0 || strings.Contains(r.Described.URL, "://") && !strings.HasPrefix(r.Described.URL, "http") {
 		return
 	}
-	r.Notes = append(r.Notes, fmt.Sprintf("no request got an HTTP/1.1 answer (%s): write https:// in --url if the port speaks TLS, else http://; "+
-		"HTTP/2 without TLS (h2c), as for gRPC, is not supported", strings.Join(seen, ", ")))
+	other := "add --http 2 if it speaks HTTP/2 alone, as gRPC servers do"
+	if slices.Contains(r.Described.Flags, "--http") {
+		other = "leave --http out if it speaks HTTP/1.1 alone"
+	}
+	r.Notes = append(r.Notes, fmt.Sprintf("no request got an answer of HTTP (%s): write https:// in --url if the port speaks TLS, else http://; %s",
+		strings.Join(seen, ", "), other))
 }

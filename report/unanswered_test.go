@@ -9,14 +9,14 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestUnanswered: if no answer was HTTP/1.1, the report says what to try; if one was, the URL is right.
+// TestUnanswered: if no answer was HTTP, the report says what to try; if one was, the URL is right.
 func TestUnanswered(t *testing.T) {
 	for _, c := range []struct {
 		status map[int]int64
 		errors map[string]int64
 		want   string // in the note; "" = there is none
 	}{
-		{nil, map[string]int64{"eof": 5}, "no request got an HTTP/1.1 answer (eof: 5): write https:// in --url if the port speaks TLS, else http://; HTTP/2 without TLS (h2c)"},
+		{nil, map[string]int64{"eof": 5}, "no request got an answer of HTTP (eof: 5): write https:// in --url if the port speaks TLS, else http://; add --http 2 if it speaks HTTP/2 alone"},
 		{nil, map[string]int64{"protocol": 3, "eof": 2, "timeout": 1}, "(protocol: 3, eof: 2)"},
 		{nil, map[string]int64{"reset": 1}, "(reset: 1)"},
 		{nil, map[string]int64{"tls": 1}, "(tls: 1)"},
@@ -33,7 +33,7 @@ func TestUnanswered(t *testing.T) {
 		}
 		r := report.Build(report.Input{Run: "x", Workers: []report.WorkerInput{{ID: "w", State: "left", Gone: true, Total: s}}})
 		notes := strings.Join(r.Notes, "\n")
-		if !strings.Contains(notes, c.want) || c.want == "" && strings.Contains(notes, "HTTP/1.1") {
+		if !strings.Contains(notes, c.want) || c.want == "" && strings.Contains(notes, "answer of HTTP") {
 			t.Errorf("%v, %v: %q, want %q", c.status, c.errors, notes, c.want)
 		}
 	}

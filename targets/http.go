@@ -185,10 +185,13 @@ func blame(ctx context.Context, err error) error {
 }
 
 // endpoint returns where to connect for requests to u.
-func (t *httpTarget) endpoint(u *url.URL) endpoint {
-	to := endpoint{network: "tcp", address: t.routes.apply(u.Hostname(), port(u))}
-	if t.spec.UnixSocket != "" {
-		to.network, to.address = "unix", t.spec.UnixSocket
+func (t *httpTarget) endpoint(u *url.URL) endpoint { return t.spec.endpoint(u, t.routes) }
+
+// endpoint returns where connections for u go.
+func (s Spec) endpoint(u *url.URL, by routes) endpoint {
+	to := endpoint{network: "tcp", address: by.apply(u.Hostname(), port(u))}
+	if s.UnixSocket != "" {
+		to.network, to.address = "unix", s.UnixSocket
 	}
 	if u.Scheme == "https" {
 		to.name = u.Hostname()

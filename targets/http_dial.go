@@ -36,8 +36,7 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 // newSecure returns the settings of TLS for all connections; a copy of them needs the name of the server.
 func newSecure(s Spec, local Local) (*tls.Config, error) {
 	config := &tls.Config{
-		// Only HTTP/1.1: connections and their limit are meaningful only with one request at a time on each.
-		NextProtos:         []string{"http/1.1"},
+		NextProtos:         s.protocols(),
 		InsecureSkipVerify: s.Insecure,
 		// As browsers do, a connection resumes the session of an earlier one.
 		ClientSessionCache: tls.NewLRUClientSessionCache(0),

@@ -116,7 +116,7 @@ func sharedBare(s Spec) error {
 	for _, x := range []struct {
 		name  string
 		given bool
-	}{{"auth", s.Auth != ""}, {"redirects", s.Redirects != 0}, {"cookies", s.Cookies}} {
+	}{{"auth", s.Auth != ""}, {"redirects", s.Redirects != 0}, {"cookies", s.Cookies}, {"http", s.HTTP != ""}, {"streams", s.Streams != 0}} {
 		if x.given {
 			return fmt.Errorf("%s: only http and https have that; leave it out", x.name)
 		}

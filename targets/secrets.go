@@ -136,6 +136,8 @@ func (s Spec) Diff(o Spec) []string {
 	}
 	// Values in effect are compared: a default written out is no difference.
 	show("timeout", s.timeout(), o.timeout())
+	show("http", s.version(), o.version())
+	show("streams", s.streams(), o.streams())
 	show("no keep-alive", s.NoKeepAlive, o.NoKeepAlive)
 	show("connect-to", quoted(redactRoutes(s.ConnectTo)), quoted(redactRoutes(o.ConnectTo)))
 	show("unix socket", quote(s.UnixSocket), quote(o.UnixSocket))

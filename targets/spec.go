@@ -50,6 +50,11 @@ type Spec struct {
 	// Timeout bounds a whole request, from the call of Do to the last byte of the answer, in ns; 0 means
 	// DefaultTimeout.
 	Timeout time.Duration `json:"timeout_ns,omitempty"`
+	// HTTP is the version of HTTP: "1.1", "2", or "auto" for what an https server chooses of both; "" means "1.1". Plain
+	// http with "2" begins to speak HTTP/2 at once (RFC 9113, section 3.3).
+	HTTP string `json:"http,omitempty"`
+	// Streams is how many requests a connection carries at the same time, with HTTP/2; 0 means 1.
+	Streams int `json:"streams,omitempty"`
 	// NoKeepAlive opens a connection for each request, and closes it afterwards.
 	NoKeepAlive bool `json:"no_keep_alive,omitempty"`
 	// ConnectTo connects to another address than the URL's, and leaves the Host header and the TLS name unchanged:

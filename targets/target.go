@@ -45,7 +45,8 @@ type Target interface {
 }
 
 // New returns the target that spec describes. It fails if spec is not valid, if the URL's scheme has no target, or if
-// something in local cannot be used, such as a missing key file. It opens no connection.
+// something in local cannot be used, such as a missing key file. It opens no connection. HTTPAuto must be settled: see
+// Spec.Settle.
 func New(spec Spec, local Local) (Target, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
@@ -62,6 +63,9 @@ func New(spec Spec, local Local) (Target, error) {
 
 // open returns the target, or that of a mix.
 func (s Spec) open(local Local) (Target, error) {
+	if s.version() == HTTPAuto {
+		return nil, errUnsettled
+	}
 	connections, err := newPool(s, local)
 	if err != nil {
 		return nil, err

@@ -100,7 +100,7 @@ func checkHTTP(s Spec, u *url.URL) error {
 	if err := checkRouting(s); err != nil {
 		return err
 	}
-	if err := checkLimits(s); err != nil {
+	if err := cmp.Or(checkLimits(s), checkVersion(s)); err != nil {
 		return err
 	}
 	if _, err := newExpectation(s); err != nil {

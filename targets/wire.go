@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // A Wire is an HTTP target as bytes, for an engine that owns its sockets: where to connect, what to write, and how to
@@ -29,8 +31,14 @@ type Wire struct {
 	Local     []net.IP      // addresses to connect from, in turn; none means that the system chooses
 	Halted    func() bool   // Local.Halted, never nil: called before the first byte of a request is written
 
+	// With HTTP/2 a connection carries up to Streams requests at a time; with HTTP/1.1 Streams is 0. Encoded is Request as
+	// HTTP/2 sends it.
+	Streams int
+	Encoded *http2.Request
+
 	Limits http1.Limits // of an answer; it must be read with these, for Outcome to look at it
 
+	scheme  string
 	secure  *tls.Config // nil without TLS
 	expect  expectation
 	message *message
@@ -75,6 +83,9 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
 		return nil, false, fmt.Errorf("new wire: %w", err)
 	}
+	if spec.version() == HTTPAuto {
+		return nil, false, fmt.Errorf("new wire: %w", errUnsettled)
+	}
 	// Reads the client certificate also if there is no TLS: a user who gave an unreadable one must be told.
 	secure, err := newSecure(spec, local)
 	if err != nil {
@@ -93,6 +104,9 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 			first = w
 		}
 		first.steps = append(first.steps, w)
+	}
+	if first.mixesVersions() {
+		return nil, false, nil
 	}
 	if first.mix = spec.Mix(); first.mix == nil {
 		first.steps = nil
@@ -122,9 +136,18 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 		return nil, false, err
 	}
 	w = &Wire{
-		Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
+		scheme: u.Scheme, Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
 		Halted: local.Halted, Limits: expect.limits, expect: expect, message: m, filler: newFiller(local),
+	}
+	if spec.version() == HTTP2 {
+		w.Streams = spec.streams()
+		if w.Request != nil {
+			w.Encoded = new(http2.Request)
+			if err := w.Encode(w.Encoded, w.Request); err != nil {
+				return nil, false, err
+			}
+		}
 	}
 	if spec.UnixSocket != "" {
 		w.Network, w.Address = "unix", spec.UnixSocket
@@ -142,11 +165,19 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	return w, true, nil
 }
 
+// mixesVersions reports whether some steps use HTTP/2 and others do not.
+func (w *Wire) mixesVersions() bool {
+	return slices.ContainsFunc(w.steps, func(s *Wire) bool { return s.Streams != w.Streams })
+}
+
 // Fill returns what to write for a call of the Wire's step. It writes into b, over what was there, and grows it if it has
 // no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, c Call) []byte {
 	return w.message.fill(b, w.filler.request(c), c.Session)
 }
+
+// Encode makes r of a message that Fill returned, or of Request, for HTTP/2. It uses the memory of r and of the message.
+func (w *Wire) Encode(r *http2.Request, message []byte) error { return r.Encode(w.scheme, message) }
 
 // Secure makes TLS on a connection that was just opened, to the server Name. It takes as long as the connection does. Its
 // error is for Outcome. The sessions of earlier connections are resumed.
@@ -154,6 +185,9 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 	s := tls.Client(c, w.secure)
 	if err := s.Handshake(); err != nil {
 		return nil, handshakeError{err}
+	}
+	if w.Streams > 0 && s.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
+		return nil, handshakeError{errNotHTTP2}
 	}
 	return s, nil
 }

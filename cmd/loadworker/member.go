@@ -41,6 +41,8 @@ type memberFlags struct {
 	resolution     resolution
 	connections    connectionFlags
 
+	http    string         // version of the target, once it is settled
+	streams int            // of each connection, if that is 2
 	tables  targets.Tables // rows of the run's data files
 	files   files.Files    // what this worker was given of them
 	auth    *auth.Source   // of the run's --auth; nil = none is needed
@@ -130,8 +132,23 @@ func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(ho
 	}
 	local := f.local()
 	local.Cert, local.Key, local.MaxConnections, local.AllowHost = f.cert, f.key, f.maxConnections, allow
+	if spec, err = f.settle(ctx, spec, local, log); err != nil {
+		return nil, cli.Config(err)
+	}
 	target, err := targets.New(spec, local)
 	return target, cli.Config(err)
+}
+
+// settle replaces --http auto by what the server chooses.
+func (f *memberFlags) settle(ctx context.Context, spec targets.Spec, local targets.Local, log *slog.Logger) (targets.Spec, error) {
+	limit, cancel := context.WithTimeout(ctx, reachPatience)
+	defer cancel()
+	settled, err := spec.Settle(limit, local)
+	if err == nil && settled.HTTP != spec.HTTP {
+		log.Info("the server chose the version of HTTP", "http", settled.HTTP)
+	}
+	f.http, f.streams = settled.HTTP, settled.Streams
+	return settled, err
 }
 
 // local returns what requests need of this worker.
@@ -206,6 +223,7 @@ func (f *memberFlags) work(
 // client returns a client for the target with some connections. For HTTP, where the system supports it, that is an event
 // loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
+	spec.HTTP, spec.Streams = f.http, f.streams
 	wire, loops, err := targets.NewWire(spec, f.local())
 	if err != nil {
 		return nil, cli.Config(err)
@@ -219,7 +237,7 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 			return loop, err
 		}
 	}
-	return worker.NewAdapter(clock, target, connections), nil
+	return worker.NewAdapter(clock, target, connections*max(1, f.streams)), nil
 }
 
 // announce logs what the worker waits for, and how the run proceeds.

@@ -34,12 +34,14 @@ import (
 type endpointOptions struct {
 	tls               bool
 	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
+	http2             bool          // serve HTTP/2, without TLS from the first byte on
 	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
 }
 
 // AddFlags defines the flags that set the options. args writes the options as flags.
 func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.BoolVar(&o.tls, "tls", false, "serve https")
+	f.BoolVar(&o.http2, "http2", false, "")
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
 	f.BoolVar(&o.stamped, "stamped", false, "")
@@ -47,7 +49,7 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 
 func (o *endpointOptions) args() []string {
 	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
-		fmt.Sprint("-stamped=", o.stamped)}
+		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2)}
 }
 
 // endpointPart is the process.
@@ -61,7 +63,7 @@ func endpointPart(args []string) error {
 	// Garbage collection is off: it would pause the endpoint, and there is next to no garbage.
 	debug.SetGCPercent(-1)
 	if o.tls && o.stamped {
-		return serveStampedTLS(os.Stdin, os.Stdout)
+		return serveStampedTLS(o, os.Stdin, os.Stdout)
 	}
 	if o.tls {
 		return serveTLS(os.Stdin, os.Stdout)

@@ -52,7 +52,10 @@ func (p product) args(b *bench, l load) []string {
 		args = append(args, "--url", l.url)
 	}
 	if p.closed {
-		args = append(args, "-c", fmt.Sprint(l.connections))
+		args = append(args, "-c", fmt.Sprint(l.connections*max(1, l.streams)))
+	}
+	if l.streams > 0 {
+		args = append(args, "--http", "2", "--streams", fmt.Sprint(l.streams))
 	}
 	if strings.HasPrefix(l.url, "https:") {
 		args = append(args, "-k")

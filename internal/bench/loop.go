@@ -33,6 +33,8 @@ type loop struct {
 	answer  []byte
 	end     []byte // the bytes that end a request
 
+	framed map[int]*framed // connections with HTTP/2, by descriptor
+
 	began  time.Time // start of the loop's clock; time.Since reads that without a system call
 	offset int64     // from began to CLOCK_MONOTONIC
 	times  []int64   // times of arrivals
@@ -41,7 +43,7 @@ type loop struct {
 
 // listen opens a loop on a free port of 127.0.0.1.
 func listen(o endpointOptions) (*loop, error) {
-	l := &loop{options: o, answer: []byte(answer), end: []byte("\r\n\r\n"), times: make([]int64, room)}
+	l := &loop{options: o, answer: []byte(answer), end: []byte("\r\n\r\n"), framed: map[int]*framed{}, times: make([]int64, room)}
 	for i := range l.times {
 		l.times[i] = 1 // touched in advance, so that no arrival waits for a page fault
 	}
@@ -142,18 +144,37 @@ func (l *loop) request(fd int) {
 		return
 	}
 	if errno != 0 || n == 0 {
+		delete(l.framed, fd)
 		_ = unix.Close(fd)
 		return
 	}
-	for range bytes.Count(l.buf[:n], l.end) {
-		if len(l.times) == cap(l.times) {
-			l.lost++
-		} else {
-			l.times = append(l.times, at)
+	if l.options.http2 {
+		if l.framed[fd] == nil {
+			l.framed[fd] = new(framed)
 		}
-		// The send buffer always has room: answers are small, and the peer reads each before it sends the next request.
-		_, _, _ = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&l.answer[0])), uintptr(len(l.answer)),
-			unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+		if replies := l.framed[fd].answer(l.buf[:n], func() { l.arrived(at) }); len(replies) > 0 {
+			l.send(fd, replies)
+		}
+		return
+	}
+	for range bytes.Count(l.buf[:n], l.end) {
+		l.arrived(at)
+		l.send(fd, l.answer)
+	}
+}
+
+// send writes to a connection. Its buffer always has room: answers are small, and the peer reads each before it sends the
+// next request.
+func (l *loop) send(fd int, b []byte) {
+	_, _, _ = unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT, 0, 0)
+}
+
+// arrived records an arrival.
+func (l *loop) arrived(at int64) {
+	if len(l.times) == cap(l.times) {
+		l.lost++
+	} else {
+		l.times = append(l.times, at)
 	}
 }
 

@@ -36,18 +36,21 @@ func saturation(ctx context.Context, b *bench, s *section) error {
 	return nil
 }
 
-func saturationTable(s *section, rounds contest[shot]) {
+func saturationTable(s *section, rounds contest[shot]) { besides(s, rounds, "wrk") }
+
+// besides adds a table of all contenders, with ratios to one of them.
+func besides(s *section, rounds contest[shot], peer string) {
 	var rows [][]string
 	for _, r := range rounds {
 		rows = append(rows, []string{
 			r.name,
-			spannedThousands(of(r.turns, shot.perSecond)), times(ratio(rounds, shot.perSecond, r.name, "wrk")),
-			spanned(of(r.turns, shot.micros), "%.1f"), times(ratio(rounds, shot.micros, r.name, "wrk")),
+			spannedThousands(of(r.turns, shot.perSecond)), times(ratio(rounds, shot.perSecond, r.name, peer)),
+			spanned(of(r.turns, shot.micros), "%.1f"), times(ratio(rounds, shot.micros, r.name, peer)),
 			spanned(of(r.turns, shot.mebibytes), "%.0f"),
 			fmt.Sprintf("%.0f / %.0f", of(r.turns, shot.clientShare).median(), of(r.turns, shot.endpointShare).median()),
 		})
 	}
-	s.table([]string{"", "requests/s", "to wrk", "CPU, µs a request", "to wrk", "peak memory, MiB", "busy, %: client / endpoint"}, rows)
+	s.table([]string{"", "requests/s", "to " + peer, "CPU, µs a request", "to " + peer, "peak memory, MiB", "busy, %: client / endpoint"}, rows)
 }
 
 func saturationPlot(s *section, rounds contest[shot]) {

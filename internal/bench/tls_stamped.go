@@ -20,7 +20,7 @@ import (
 
 // serveStampedTLS is an endpoint with TLS whose requests arrive when the kernel receives them, until stdin ends. Like a
 // loop, it takes each empty line for the end of a request.
-func serveStampedTLS(stdin io.Reader, stdout io.Writer) error {
+func serveStampedTLS(o endpointOptions, stdin io.Reader, stdout io.Writer) error {
 	certificate, err := selfSigned()
 	if err != nil {
 		return err
@@ -38,6 +38,9 @@ func serveStampedTLS(stdin io.Reader, stdout io.Writer) error {
 	defer listener.Close()
 	fmt.Fprintln(stdout, "listening", listener.Addr())
 	s := &stampedServer{config: &tls.Config{Certificates: []tls.Certificate{certificate}}, offset: stampOffset(), say: stdout, times: make([]int64, 0, room)}
+	if s.http2 = o.http2; s.http2 {
+		s.config.NextProtos = []string{"h2"}
+	}
 	go s.accept(listener)
 	if _, err := io.Copy(io.Discard, stdin); err != nil {
 		return err
@@ -49,6 +52,7 @@ func serveStampedTLS(stdin io.Reader, stdout io.Writer) error {
 
 type stampedServer struct {
 	config *tls.Config
+	http2  bool
 	offset int64
 	say    io.Writer
 
@@ -76,6 +80,10 @@ func (s *stampedServer) serve(c net.Conn) {
 	buf := make([]byte, 4<<10)
 	below := &stampedConn{Conn: c, raw: raw, buf: buf, stamps: newStamps(s.offset, buf)}
 	secure := tls.Server(below, s.config)
+	if s.http2 {
+		s.serveFrames(secure, below)
+		return
+	}
 	for request := make([]byte, 4<<10); ; {
 		n, err := secure.Read(request)
 		if err != nil {
@@ -84,6 +92,22 @@ func (s *stampedServer) serve(c net.Conn) {
 		for range bytes.Count(request[:n], []byte("\r\n\r\n")) {
 			s.record(below.at)
 			if _, err := io.WriteString(secure, answer); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// serveFrames is serve with HTTP/2.
+func (s *stampedServer) serveFrames(secure net.Conn, below *stampedConn) {
+	var c framed
+	for buf := make([]byte, 16<<10); ; {
+		n, err := secure.Read(buf)
+		if err != nil {
+			return
+		}
+		if replies := c.answer(buf[:n], func() { s.record(below.at) }); len(replies) > 0 {
+			if _, err := secure.Write(replies); err != nil {
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 type load struct {
 	url         string
 	connections int
+	streams     int // requests at the same time on each connection, with HTTP/2; 0: one
 	rate        int // requests a second; 0: as fast as it can
 	length      time.Duration
 	name        string // of the trial; it is unique

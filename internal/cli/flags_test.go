@@ -101,6 +101,9 @@ func (d dice) request(s *spec.Spec) {
 		target.Timeout = d.span(time.Millisecond, time.Hour)
 	}
 	target.NoKeepAlive, target.Insecure = d.yes(), d.yes()
+	if target.HTTP = d.one("", "2", "auto"); target.HTTP != "" && !target.NoKeepAlive {
+		target.Streams = []int{0, 2, 100}[d.IntN(3)]
+	}
 	target.Auth = d.one("", "bearer:@/run/a token", "bearer:@env:TOKEN", "basic:@f", "oauth2:token_url=https://h/t?a=b,client_id=c,client_secret=@s,scope=a b",
 		"sigv4:region=r,service=s3,access_key=ID,secret_key=@/run/a key,session_token=@env:T")
 	if d.yes() {

@@ -105,6 +105,8 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
 		". May be repeated. See docs/workloads.md#checks")
 	Group(s, "Request")
+	s.StringVar(&f.target.HTTP, "http", "", "`VERSION` of HTTP: 1.1, 2, or auto for what an https server chooses (default 1.1). See docs/http2.md")
+	s.IntVar(&f.target.Streams, "streams", 0, "requests that an HTTP/2 connection carries at the same time, `N` at most (default 1)")
 	s.BoolVar(&f.target.NoKeepAlive, "no-keep-alive", false, "open a new connection for each request")
 	s.StringArrayVar(&f.target.ConnectTo, "connect-to", nil, "`HOST1:PORT1:HOST2:PORT2`: connect to HOST2:PORT2 instead of HOST1:PORT1, as in curl")
 	s.StringVar(&f.target.UnixSocket, "unix-socket", "", "`PATH` of a Unix socket to connect to")

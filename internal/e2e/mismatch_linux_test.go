@@ -31,7 +31,7 @@ func TestMismatch(t *testing.T) {
 		w.wait(0)
 		r := w.printed()
 		notes := strings.Join(r.Notes, "\n")
-		if r.Audit.Failed != 10 || len(r.StatusCodes) != 0 || !strings.Contains(notes, "no request got an HTTP/1.1 answer (") || !strings.Contains(notes, "https://") {
+		if r.Audit.Failed != 10 || len(r.StatusCodes) != 0 || !strings.Contains(notes, "no request got an answer of HTTP (") || !strings.Contains(notes, "https://") {
 			t.Errorf("%s: %+v, %v, %v: %q", name, r.Audit, r.StatusCodes, r.Errors, notes)
 		}
 		t.Logf("%s: %v", name, r.Errors)

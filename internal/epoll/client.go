@@ -43,6 +43,9 @@ type Client struct {
 	held         bool     // Send was refused because the maximum is connecting
 	shakes       shakes
 
+	carriers int      // places with a connection of HTTP/2, or room for one
+	unsent   []*place // carriers whose riders began since the last Poll
+
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
 	closed bool
@@ -84,6 +87,9 @@ func (c *Client) Now() int64 { return c.clock.Now() }
 func (c *Client) Send(_, due int64, call targets.Call) bool {
 	now := c.clock.Now() // the turn's own time grows old while requests are sent
 	wire, h := c.step(call.Step)
+	if wire.Streams > 0 {
+		return c.ride(due, call, wire, h)
+	}
 	for p := c.take(now, h); p != nil; p = c.take(now, h) {
 		p.wire = wire
 		p.begin(worker.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
@@ -119,6 +125,7 @@ func (c *Client) step(step int) (*targets.Wire, *host) {
 func (c *Client) Poll(until int64, done func(worker.Result)) error {
 	c.thread.claim()
 	for wait := int64(0); ; {
+		c.speakAll()
 		c.resume() // before the look, so that nothing is reported twice
 		if err := c.serve(wait); err != nil {
 			return err
@@ -191,15 +198,24 @@ func (c *Client) until(now, until int64) int64 {
 // expire ends the requests whose deadline has passed.
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
-		if p.state == securing {
-			c.opening--
+		if p.state == riding {
+			c.disembark(p)
+			continue
 		}
-		if p.state == connecting {
-			c.opening--
-			p.host.peer = p.first + p.tried // the next connection tries another address
-			p.host.names.doubt()
-		}
+		c.overdue(p)
 		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)
+	}
+}
+
+// overdue gives up opening a connection, if it is not open. The next one tries another address.
+func (c *Client) overdue(p *place) {
+	switch p.state {
+	case securing:
+		c.opening--
+	case connecting:
+		c.opening--
+		p.host.peer = p.first + p.tried
+		p.host.names.doubt()
 	}
 }
 
@@ -225,7 +241,7 @@ func (c *Client) Close() error {
 	c.closed = true
 	closeHosts(c.hosts)
 	for _, p := range c.places {
-		if p.state == idle {
+		if p.state == idle || p.state == carrying {
 			p.leave()
 		} else {
 			p.hangUp()

@@ -37,16 +37,11 @@ func (c *Client) connect(p *place) {
 		}
 	}
 	p.host.names.doubt()
-	if p.ahead {
-		p.ahead = false
-		c.drop(p)
-		return
-	}
 	err := p.connectErr
 	if err == nil {
 		err = known.err
 	}
-	c.end(p, &net.OpError{Op: "dial", Net: p.host.network, Err: err}, targets.ClassConnect, false)
+	c.unopened(p, &net.OpError{Op: "dial", Net: p.host.network, Err: err}, targets.ClassConnect)
 }
 
 // connected handles the result of an attempt to connect.
@@ -77,6 +72,10 @@ func (c *Client) established(p *place) {
 
 // opened writes the request, or keeps the connection for one.
 func (c *Client) opened(p *place) {
+	if p.carrier != nil {
+		c.carry(p)
+		return
+	}
 	if !p.ahead {
 		c.write(p)
 		return

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/check"
 )
 
 // Events that say that there is something to read, even an error; and that nothing follows it.
@@ -25,7 +26,7 @@ const readsInARow = 8
 func (c *Client) handle(p *place, events uint32) {
 	p.readable = p.readable || events&readEvents != 0
 	p.hungUp = p.hungUp || events&hangUpEvents != 0
-	if p.secure != nil && p.state != writing {
+	if p.secure != nil && p.state != writing && p.state != carrying {
 		p.stream.flush() // there may be room again
 	}
 	switch p.state {
@@ -43,6 +44,8 @@ func (c *Client) handle(p *place, events uint32) {
 		if p.readable && !p.queued {
 			c.read(p)
 		}
+	case carrying:
+		c.hearOf(p, events)
 	case ended:
 		if p.readable && !c.settled(p) {
 			p.hangUp()
@@ -177,6 +180,9 @@ func (c *Client) resume() {
 	c.turn, c.unread = c.unread, c.turn[:0]
 	for _, p := range c.turn {
 		p.queued = false
+		if p.state == carrying {
+			c.converse(p)
+		}
 		if p.state == reading && (p.readable || p.secure != nil) {
 			c.read(p)
 		}
@@ -195,9 +201,9 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	}
 	r := &p.result
 	r.Done, c.latest = now, now
-	r.Outcome = p.wire.Outcome(&p.answer, time.Duration(now-r.Sent), err, rest, r.Call.Session)
+	r.Outcome = p.wire.Outcome(p.heard(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = int64(p.in), int64(p.out)
-	p.answer.Release()
+	p.release()
 	if keep {
 		c.closedInARow = 0
 	} else {
@@ -210,4 +216,21 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	p.state = ended
 	c.inFlight.remove(p)
 	c.ended.push(p)
+}
+
+// heard returns the answer to the request of a place, as far as it came.
+func (p *place) heard() check.Answer {
+	if p.state == riding {
+		return &p.rider.stream
+	}
+	return &p.answer
+}
+
+// release frees what a large answer has taken.
+func (p *place) release() {
+	if p.state == riding {
+		p.rider.stream.Release()
+		return
+	}
+	p.answer.Release()
 }

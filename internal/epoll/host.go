@@ -12,8 +12,9 @@ import (
 type host struct {
 	network string // "tcp" or "unix"
 	names   *names
-	idle    list // its connections without a request; the last one became idle last, and is used first
-	peer    int  // index of the address that was connected to last
+	idle    list   // its connections without a request; the last one became idle last, and is used first
+	coming  *place // of HTTP/2: a connection that is being opened, and has room for riders
+	peer    int    // index of the address that was connected to last
 }
 
 // An endpoint is what connections must have in common to be interchangeable: where they lead, and the name in TLS.

@@ -21,6 +21,8 @@ const (
 	securing                // its TLS handshake is under way
 	writing                 // the peer has to take the rest of the request
 	reading                 // the answer, or the rest of it
+	carrying                // its riders
+	riding                  // an answer, on another place's connection
 	ended                   // Poll has to report the end of its request
 	idle                    // the next request
 )
@@ -52,6 +54,9 @@ type place struct {
 	writeErr  error // the peer did not take the whole request; its answer may be there anyway
 	reused    bool  // the connection carried a request before
 	idleSince int64
+
+	carrier *carrier // of HTTP/2, if it is a connection
+	rider   *rider   // of HTTP/2, if it has ever been a request
 
 	first, tried int   // index of the address tried first, and how many were tried
 	connectErr   error // of the first that failed
@@ -124,6 +129,11 @@ func (c *Client) vacant() *place {
 	if len(c.places) == c.max {
 		return c.evicted()
 	}
+	return c.grow()
+}
+
+// grow adds a place.
+func (c *Client) grow() *place {
 	p := &place{fd: -1, index: int32(len(c.places))}
 	p.answer.Remember(&c.memo)
 	c.places = append(c.places, p)

@@ -39,8 +39,14 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 
 // openAhead starts to open a connection without a request, to the host of a step.
 func (c *Client) openAhead(step int) {
-	p := c.vacant()
 	wire, h := c.step(step)
+	if wire.Streams > 0 {
+		p := c.newCarrier(h, wire)
+		p.ahead = true
+		c.connect(p)
+		return
+	}
+	p := c.vacant()
 	p.wire = wire
 	p.begin(worker.Result{}, 0, h)
 	p.ahead = true
@@ -55,8 +61,12 @@ func (c *Client) settle() int {
 		case p.ahead:
 			p.ahead = false
 			c.opening--
+			if p.carrier != nil {
+				c.close(p)
+				continue
+			}
 			c.drop(p)
-		case p.state == idle:
+		case p.state == idle, p.state == carrying:
 			open++
 		}
 	}

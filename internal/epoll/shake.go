@@ -156,15 +156,12 @@ func (c *Client) secured() {
 		p := s.place
 		p.shake = nil
 		c.opening--
-		switch {
-		case s.err == nil: // what came with the handshake was an event of the place too: readable is right
-			p.secure, p.stream = s.secure, s.stream
-			c.opened(p)
-		case p.ahead:
-			p.ahead = false
-			c.drop(p)
-		default:
-			c.end(p, s.err, targets.ClassOther, false)
+		if s.err != nil {
+			c.unopened(p, s.err, targets.ClassOther)
+			continue
 		}
+		// What came with the handshake was an event of the place too: readable is right.
+		p.secure, p.stream = s.secure, s.stream
+		c.opened(p)
 	}
 }

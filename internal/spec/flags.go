@@ -124,6 +124,8 @@ func (f *flagList) target(t targets.Spec) {
 		f.add("--auth", t.Auth, "")
 	}
 	f.time("--timeout", cmp.Or(t.Timeout, targets.DefaultTimeout), targets.DefaultTimeout)
+	f.add("--http", cmp.Or(t.HTTP, targets.HTTP1), targets.HTTP1)
+	f.number("--streams", int64(cmp.Or(t.Streams, 1)), 1)
 	f.set("--no-keep-alive", t.NoKeepAlive)
 	for i, route := range shown.ConnectTo {
 		f.add("--connect-to", route, "")

@@ -54,6 +54,14 @@ type Limits struct {
 	Fields  bool // keep its headers for Field
 }
 
+// InEffect returns the limits with the defaults instead of what is zero or less.
+func (l Limits) InEffect() Limits {
+	l.Head = cmp.Or(max(0, l.Head), defaultHead)
+	l.Interim = cmp.Or(max(0, l.Interim), defaultInterim)
+	l.Body = cmp.Or(max(0, l.Body), math.MaxInt64)
+	return l
+}
+
 // A state is what the next byte belongs to:
 //
 //	                ┌─ interim ─┐
@@ -107,11 +115,8 @@ type Response struct {
 
 // Begin prepares r for the response to the next request. head says that its method is HEAD, so that no body follows.
 func (r *Response) Begin(l Limits, head bool) {
-	l.Head = cmp.Or(max(0, l.Head), defaultHead)
-	l.Interim = cmp.Or(max(0, l.Interim), defaultInterim)
-	l.Body = cmp.Or(max(0, l.Body), math.MaxInt64)
 	r.Release()
-	*r = Response{limits: l, toHead: head, line: r.line[:0], goal: r.goal[:0], memo: r.memo, content: r.content[:0], fields: r.fields[:0]}
+	*r = Response{limits: l.InEffect(), toHead: head, line: r.line[:0], goal: r.goal[:0], memo: r.memo, content: r.content[:0], fields: r.fields[:0]}
 	r.head.length = unknown
 }
 

@@ -1,0 +1,64 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/net/http2"
+)
+
+// A framed is a connection with HTTP/2, as far as an endpoint needs to know it that looks at no header. Requests must have
+// no body, and heads of one frame, which is true of all tools here.
+type framed struct {
+	greeted bool   // the preface has come
+	rest    []byte // the beginning of a frame
+	replies []byte // to what came last
+}
+
+// frameHead is the length of the head of a frame, in bytes (RFC 9113, section 4.1).
+const frameHead = 9
+
+// answer returns what to reply to what came: all in one, until the next call. It calls arrived for each request.
+func (c *framed) answer(b []byte, arrived func()) []byte {
+	c.replies = c.replies[:0]
+	if len(c.rest) > 0 {
+		b = append(c.rest, b...)
+	}
+	if !c.greeted && len(b) >= len(http2.ClientPreface) {
+		c.greeted, b = true, b[len(http2.ClientPreface):]
+		c.replies = appendFrame(c.replies, http2.FrameSettings, 0, 0)
+	}
+	for c.greeted && len(b) >= frameHead {
+		length := int(b[0])<<16 | int(b[1])<<8 | int(b[2])
+		if len(b) < frameHead+length {
+			break
+		}
+		c.frame(http2.FrameType(b[3]), http2.Flags(b[4]), binary.BigEndian.Uint32(b[5:]), b[frameHead:frameHead+length], arrived)
+		b = b[frameHead+length:]
+	}
+	c.rest = append(c.rest[:0:0], b...)
+	return c.replies
+}
+
+// frame replies to a frame, if it asks for that.
+func (c *framed) frame(kind http2.FrameType, flags http2.Flags, stream uint32, payload []byte, arrived func()) {
+	switch {
+	case kind == http2.FrameHeaders:
+		arrived()
+		// Status 200, and content-length 2 (RFC 7541, sections 6.1 and 6.2.2).
+		c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders, stream, 0x88, 0x0f, 0x0d, 1, '2')
+		c.replies = appendFrame(c.replies, http2.FrameData, http2.FlagDataEndStream, stream, 'o', 'k')
+	case kind == http2.FrameSettings && !flags.Has(http2.FlagSettingsAck):
+		c.replies = appendFrame(c.replies, http2.FrameSettings, http2.FlagSettingsAck, 0)
+	case kind == http2.FramePing && !flags.Has(http2.FlagPingAck):
+		c.replies = appendFrame(c.replies, http2.FramePing, http2.FlagPingAck, 0, payload...)
+	}
+}
+
+// appendFrame appends a frame.
+func appendFrame(b []byte, kind http2.FrameType, flags http2.Flags, stream uint32, payload ...byte) []byte {
+	n := len(payload)
+	b = append(b, byte(n>>16), byte(n>>8), byte(n), byte(kind), byte(flags))
+	return append(binary.BigEndian.AppendUint32(b, stream), payload...)
+}

@@ -1,0 +1,491 @@
+//go:build linux
+
+package epoll
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
+)
+
+// A carrier is what a place needs whose connection carries several requests: its riders. They have places of their own,
+// without a connection.
+type carrier struct {
+	session *http2.Conn // nil until the connection is open
+	waiting []*place    // riders that have no stream yet: it is being opened, or the server allows no more
+	riders  int         // on the connection
+	served  bool        // a request has ended on it
+	blocked bool        // the peer takes nothing more for now
+	listed  bool        // it is in the idle list of its host: there is room for a rider
+	dirty   bool        // it is in Client.unsent, with something to write
+	wrote   int64       // bytes that the peer took
+}
+
+// A rider is what a place needs whose request is a stream of a carrier.
+type rider struct {
+	on      *place // its carrier
+	stream  http2.Stream
+	request http2.Request // if each request is different
+	start   int64         // carrier.wrote when the request began
+	waits   bool          // it is in waiting of its carrier
+	moved   bool          // it has left a connection whose server did not process it
+}
+
+// ride is Send for HTTP/2. It takes a connection with room, one that is being opened, or opens one.
+func (c *Client) ride(due int64, call targets.Call, wire *targets.Wire, h *host) bool {
+	now := c.clock.Now()
+	on := c.boardable(now, h, wire)
+	if on == nil {
+		return false
+	}
+	r := c.spare()
+	r.wire = wire
+	r.begin(worker.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
+	if r.rider == nil {
+		r.rider = new(rider)
+	}
+	r.rider.moved, r.rider.waits, r.state = false, false, riding
+	c.inFlight.push(r)
+	c.embark(r, on)
+	return true
+}
+
+// boardable returns a connection to h that has room for one more request, also one that has yet to be opened; nil if there
+// is none.
+func (c *Client) boardable(now int64, h *host, wire *targets.Wire) *place {
+	for p := h.idle.last; p != nil; p = h.idle.last {
+		if p.carrier.riders > 0 || c.alive(p, now) {
+			return p
+		}
+	}
+	if p := h.coming; p != nil && len(p.carrier.waiting) < wire.Streams {
+		return p
+	}
+	if c.held = !c.mayOpen(); c.held {
+		return nil
+	}
+	if c.carriers == c.max && !c.evictCarrier() {
+		return nil
+	}
+	return c.newCarrier(h, wire)
+}
+
+// newCarrier takes a place for a connection that has yet to be opened.
+func (c *Client) newCarrier(h *host, wire *targets.Wire) *place {
+	p := c.spare()
+	c.carriers++
+	p.carrier, p.wire = new(carrier), wire
+	p.begin(worker.Result{}, 0, h)
+	return p
+}
+
+// spare takes a place without a connection. There are always enough: carriers are counted, and so are their riders.
+func (c *Client) spare() *place {
+	if p := c.free.last; p != nil {
+		c.free.remove(p)
+		return p
+	}
+	return c.grow()
+}
+
+// alive looks whether a connection that carries nothing can still be used. If not, it is closed.
+func (c *Client) alive(p *place, now int64) bool {
+	k, idle := p.carrier, now-p.idleSince
+	switch {
+	case idle > int64(c.wire.IdleLimit):
+		c.close(p)
+	case idle >= int64(c.wire.LookAfter):
+		p.readable = true
+		c.converse(p)
+	}
+	return p.carrier == k && k.listed
+}
+
+// evictCarrier closes the connection that has carried nothing for longest. It reports whether there was one.
+func (c *Client) evictCarrier() bool {
+	var oldest *place
+	for _, h := range c.hosts {
+		for p := h.idle.first; p != nil; p = p.next {
+			if p.carrier.riders == 0 && (oldest == nil || p.idleSince < oldest.idleSince) {
+				oldest = p
+			}
+		}
+	}
+	if oldest != nil {
+		c.close(oldest)
+	}
+	return oldest != nil
+}
+
+// embark puts a rider on a connection. If that is not open yet, it waits there.
+func (c *Client) embark(r, on *place) {
+	r.rider.on = on
+	k := on.carrier
+	if k.session == nil {
+		r.rider.waits = true
+		k.waiting = append(k.waiting, r)
+		if len(k.waiting) == 1 {
+			on.host.coming = on
+			c.connect(on)
+		}
+		return
+	}
+	c.board(r)
+	switch {
+	case on.wire.Streams == 1:
+		c.speak(on) // at once: this is what makes a schedule exact
+	case !k.dirty:
+		k.dirty = true
+		c.unsent = append(c.unsent, on)
+	}
+}
+
+// board begins the stream of a rider.
+func (c *Client) board(r *place) {
+	on := r.rider.on
+	k := on.carrier
+	if c.wire.Halted() {
+		c.end(r, context.Canceled, targets.ClassOther, true)
+		return
+	}
+	request := r.wire.Encoded
+	if request == nil {
+		request = &r.rider.request
+		r.filled = r.wire.Fill(r.filled, r.result.Call)
+		if err := r.wire.Encode(request, r.filled); err != nil {
+			c.end(r, err, targets.ClassProtocol, true)
+			return
+		}
+	}
+	r.rider.stream.Owner, r.rider.start, r.reused = r, k.wrote, k.served
+	k.session.Open(&r.rider.stream, request, r.wire.Limits)
+	k.riders++
+	c.relist(on)
+}
+
+// carry goes on with a connection that was just opened.
+func (c *Client) carry(p *place) {
+	k := p.carrier
+	k.session, p.state = http2.NewConn(http1.Limits{}), carrying
+	p.ahead, p.idleSince = false, c.clock.Now()
+	c.arrived(p)
+	c.boardWaiting(p)
+	c.converse(p)
+}
+
+// boardWaiting begins the streams of riders that wait, as many as the server allows.
+func (c *Client) boardWaiting(p *place) {
+	k := p.carrier
+	for len(k.waiting) > 0 && k.session.Room() > 0 {
+		r := k.waiting[0]
+		k.waiting = slices.Delete(k.waiting, 0, 1)
+		r.rider.waits = false
+		c.board(r)
+	}
+}
+
+// arrived notes that no more riders may wait for a connection to open.
+func (c *Client) arrived(p *place) {
+	if p.host.coming == p {
+		p.host.coming = nil
+	}
+}
+
+// speakAll writes what was begun since the last Poll: the requests of a connection leave together.
+func (c *Client) speakAll() {
+	for i := 0; i < len(c.unsent); i++ { // it may grow: riders move
+		if p := c.unsent[i]; p.carrier != nil && p.carrier.dirty {
+			c.speak(p)
+		}
+	}
+	c.unsent = c.unsent[:0]
+}
+
+// speak writes what there is to say, as far as the peer takes it. If it takes nothing any more, what it has said in the
+// meantime counts, and then the connection ends.
+func (c *Client) speak(p *place) {
+	if err := c.tell(p); err != nil {
+		p.writeErr, p.readable = err, true
+		c.converse(p)
+		return
+	}
+	c.relist(p)
+}
+
+// tell is speak without the consequences.
+func (c *Client) tell(p *place) error {
+	k := p.carrier
+	k.dirty, k.blocked = false, false
+	for {
+		b, err := p.toWrite()
+		if err != nil || len(b) == 0 {
+			return err
+		}
+		switch n, errno := send(p.fd, b); errno {
+		case 0:
+			k.wrote += int64(n)
+			p.written(n)
+		case unix.EINTR:
+		case unix.EAGAIN:
+			k.blocked = true
+			return nil
+		default:
+			return errno
+		}
+	}
+}
+
+// toWrite returns the next bytes for the socket. With TLS they are encrypted in parts, as for HTTP/1.1.
+func (p *place) toWrite() ([]byte, error) {
+	if p.secure == nil {
+		return p.carrier.session.Output(), nil
+	}
+	s := p.stream
+	if s.sent == len(s.out) {
+		s.out, s.sent = s.out[:0], 0
+		if plain := p.carrier.session.Output(); len(plain) > 0 {
+			n, err := p.secure.Write(plain[:min(len(plain), sealAtOnce)])
+			if err != nil {
+				return nil, err
+			}
+			p.carrier.session.Wrote(n)
+		}
+	}
+	return s.out[s.sent:], nil
+}
+
+// written notes that the peer took n bytes of toWrite.
+func (p *place) written(n int) {
+	if p.secure == nil {
+		p.carrier.session.Wrote(n)
+	} else {
+		p.stream.sent += n
+	}
+}
+
+// hearOf handles an event of a connection with riders, or without any for now.
+func (c *Client) hearOf(p *place, events uint32) {
+	k := p.carrier
+	if k.blocked && events&unix.EPOLLOUT != 0 {
+		c.speak(p)
+	}
+	if p.carrier == k && p.readable && !p.queued {
+		c.converse(p)
+	}
+}
+
+// converse reads what has arrived, and answers it.
+func (c *Client) converse(p *place) {
+	k := p.carrier
+	for range readsInARow {
+		n, err := c.hear(p)
+		if n > 0 {
+			if bad := p.carrier.session.Feed(c.buf[:n]); bad != nil {
+				_ = c.tell(p) // why
+				c.lose(p, bad)
+				return
+			}
+			c.alight(p, nil)
+		}
+		switch {
+		case p.carrier != k: // it was closed
+			return
+		case err == nil:
+			continue
+		case !blocked(err):
+			c.lose(p, err)
+		case p.writeErr != nil:
+			c.lose(p, p.writeErr)
+		default:
+			c.reply(p)
+		}
+		return
+	}
+	c.reply(p)
+	if p.carrier == k && !p.queued {
+		p.queued = true
+		c.unread = append(c.unread, p)
+	}
+}
+
+// reply writes what the session has to say to what it heard, and closes a connection that both sides are done with.
+func (c *Client) reply(p *place) {
+	c.boardWaiting(p)
+	if err := c.tell(p); err != nil {
+		c.lose(p, err)
+		return
+	}
+	k := p.carrier
+	if k.riders == 0 && (k.session.Leaving() || k.served && p.wire.Close) {
+		c.close(p)
+		return
+	}
+	c.relist(p)
+}
+
+// hear reads into the shared buffer. The error is wouldBlock if there is nothing more to read for now.
+func (c *Client) hear(p *place) (int, error) {
+	if p.secure != nil {
+		return p.secure.Read(c.buf)
+	}
+	for p.readable {
+		n, errno := receive(p.fd, c.buf)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			p.readable = false
+			continue
+		case errno != 0:
+			return 0, errno
+		case n == 0:
+			return 0, io.EOF
+		}
+		if n < len(c.buf) && !p.hungUp {
+			p.readable = false
+		}
+		return n, nil
+	}
+	return 0, wouldBlock{}
+}
+
+// lose ends a connection that broke, and all requests on it. Those of which the peer took nothing go elsewhere.
+func (c *Client) lose(p *place, err error) {
+	k := p.carrier
+	c.unlist(p)
+	k.session.Fail(err)
+	c.alight(p, err)
+	waiting := k.waiting
+	k.waiting = nil
+	c.close(p)
+	for _, r := range waiting {
+		c.move(r, err)
+	}
+}
+
+// alight ends the requests whose streams have ended. lost is the error of a connection that broke; nil if it goes on.
+func (c *Client) alight(p *place, lost error) {
+	k := p.carrier
+	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
+		r := s.Owner.(*place)
+		k.riders--
+		err := s.Err()
+		switch {
+		case lost != nil && r.reused && k.wrote == r.rider.start:
+			k.waiting = append(k.waiting, r)
+			continue
+		case errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved:
+			c.unlist(p) // it must not go on with this one
+			c.move(r, err)
+			continue
+		}
+		k.served = true
+		r.in, r.out = s.In(), s.Out()
+		c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !p.wire.Close)
+	}
+	if k.riders == 0 {
+		p.idleSince = c.latest
+	}
+}
+
+// move puts a rider on another connection, as its own did not begin to send it, or as the server said that it did not
+// process it (RFC 9113, section 6.8). The request was begun, so Send cannot refuse it any more: without room it fails.
+func (c *Client) move(r *place, err error) {
+	r.rider.moved, r.rider.waits = errors.Is(err, http2.ErrUnprocessed), false
+	on := c.boardable(c.clock.Now(), r.host, r.wire)
+	if on == nil {
+		c.held = false
+		c.end(r, err, targets.ClassReset, true)
+		return
+	}
+	c.embark(r, on)
+}
+
+// relist puts a connection into the list of those with room, or takes it out.
+func (c *Client) relist(p *place) {
+	k := p.carrier
+	room := p.state == carrying && k.riders < p.wire.Streams && !k.blocked && len(k.waiting) == 0 && k.session.Room() > 0 && !(k.served && p.wire.Close)
+	switch {
+	case !room:
+		c.unlist(p)
+	case !k.listed:
+		k.listed = true
+		p.host.idle.push(p)
+		c.retire(p.host)
+	}
+}
+
+// retire closes the connection to a host that has carried nothing for too long. It is called for each one that became
+// idle, so no timer is needed.
+func (c *Client) retire(h *host) {
+	if old := h.idle.first; old.carrier.riders == 0 && c.latest-old.idleSince > int64(c.wire.IdleLimit) {
+		c.close(old)
+	}
+}
+
+func (c *Client) unlist(p *place) {
+	if p.carrier.listed {
+		p.carrier.listed = false
+		p.host.idle.remove(p)
+	}
+}
+
+// close closes a connection without riders, and frees its place.
+func (c *Client) close(p *place) {
+	c.unlist(p)
+	c.arrived(p)
+	p.leave()
+	p.carrier, p.state, p.queued = nil, free, false
+	c.carriers--
+	c.free.push(p)
+}
+
+// unopened ends what waits for a connection that could not be opened.
+func (c *Client) unopened(p *place, err error, rest string) {
+	switch {
+	case p.carrier != nil:
+		waiting := p.carrier.waiting
+		p.ahead = false
+		c.close(p)
+		for _, r := range waiting {
+			c.end(r, err, rest, false)
+		}
+	case p.ahead:
+		p.ahead = false
+		c.drop(p)
+	default:
+		c.end(p, err, rest, false)
+	}
+}
+
+// disembark ends a request whose time is over. If it is the last that waits for a connection to open, that is given up,
+// as with HTTP/1.1.
+func (c *Client) disembark(r *place) {
+	on := r.rider.on
+	k := on.carrier
+	if r.rider.waits {
+		k.waiting = slices.DeleteFunc(k.waiting, func(w *place) bool { return w == r })
+		if k.session == nil && len(k.waiting) == 0 {
+			c.overdue(on)
+			c.close(on)
+		}
+		c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, false)
+		return
+	}
+	s := &r.rider.stream
+	k.session.Cancel(s)
+	k.riders--
+	k.served = true
+	r.in, r.out = s.In(), s.Out()
+	c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, true)
+	c.speak(on)
+}
