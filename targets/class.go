@@ -9,7 +9,6 @@ import (
 	"net"
 	"syscall"
 
-	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -80,12 +79,12 @@ func classify(err error, rest string) string {
 	switch {
 	case isTLS(err):
 		return ClassTLS
-	case errors.Is(err, errBodyLimit), errors.Is(err, grpc.ErrLimit):
+	case errors.Is(err, errRequest):
+		return ClassRequest
+	case errors.Is(err, errBodyLimit):
 		return ClassBodyLimit
-	case errors.Is(err, http1.ErrHead), errors.Is(err, grpc.ErrHead):
+	case errors.Is(err, http1.ErrHead):
 		return ClassHeadLimit
-	case errors.Is(err, grpc.ErrReset):
-		return ClassReset
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ClassEOF
 	}

@@ -19,6 +19,14 @@ type expectation struct {
 	limits   http1.Limits // an answer must be read with these
 }
 
+// expectation returns what is expected of an answer over HTTP or gRPC.
+func (s Spec) expectation() (expectation, error) {
+	if IsGRPC(s.URL) {
+		return newGRPCExpectation(s)
+	}
+	return newExpectation(s)
+}
+
 // newExpectation returns that of a spec. A check of the status says itself what is expected.
 func newExpectation(s Spec) (e expectation, err error) {
 	if e.checks, err = check.Parse(s.Checks); err != nil {

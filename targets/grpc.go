@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"sync"
 	"time"
 
 	"github.com/loadctl/loadctl/targets/grpc"
+	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // useGRPC marks connections that carry calls of gRPC.
@@ -19,18 +20,18 @@ const useGRPC = "grpc"
 // one call at a time, and each call has one message, also that of a method with a stream of requests. A call ends with
 // the last message of its answer.
 //
-// It speaks HTTP/2 itself, on the connections of all targets. The client library sends a call again that the server did
-// not process, cannot be stopped just before the first byte, and tells only texts of what went wrong with a connection.
+// It is a request of HTTP/2 on the connections of all targets. The client library of gRPC cannot be stopped just before
+// the first byte, and tells only texts of what went wrong with a connection.
 //
 // The rules of httpTarget hold here too: a call is tried on another connection only if the first one took none of its
-// bytes. Bytes are those of the frames of headers and data.
+// bytes, or said that it has not processed it. Bytes are those of the frames of headers and data.
 type grpcTarget struct {
 	timeout time.Duration
 	to      endpoint
 	once    bool // a connection carries one call
-	request *grpcRequest
+	message *message
+	encoded *http2.Request // nil if each call has another
 	expect  expectation
-	limits  grpc.Limits
 	halted  func() bool
 	filler  filler
 	began   time.Time
@@ -42,8 +43,9 @@ type grpcTarget struct {
 
 // A grpcCall has the buffers of one call.
 type grpcCall struct {
-	answer               grpc.Answer
-	block, message, text []byte
+	stream  http2.Stream
+	request http2.Request
+	text    []byte
 }
 
 // newGRPC is the constructor in the registry. The spec is valid.
@@ -52,40 +54,40 @@ func newGRPC(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	method, err := s.calls(u)
+	m, err := newMessage(s, u, endpoint{}, s.parser(local.Tables), local.Credential)
 	if err != nil {
 		return nil, err
 	}
-	request, err := newGRPCRequest(s, u, method, s.parser(local.Tables), local.Credential)
-	if err != nil {
-		return nil, err
+	if m.calls == nil {
+		return nil, errUndescribed
 	}
-	return openGRPC(s, u, request, local, connections)
+	return openGRPC(s, m, local, connections)
 }
 
-// openGRPC returns the target of a request.
-func openGRPC(s Spec, u *url.URL, request *grpcRequest, local Local, connections *pool) (*grpcTarget, error) {
+// openGRPC returns the target of a message.
+func openGRPC(s Spec, m *message, local Local, connections *pool) (*grpcTarget, error) {
 	routes, err := parseRoutes(s.ConnectTo)
 	if err != nil {
 		return nil, err
 	}
 	t := &grpcTarget{
-		timeout: s.timeout(), once: s.NoKeepAlive, request: request,
+		timeout: s.timeout(), to: s.endpoint(m.url, routes), once: m.close, message: m,
 		halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections,
+	}
+	if t.to.use = useGRPC; m.url.Scheme == "grpcs" {
+		t.to.name = m.url.Hostname()
 	}
 	if t.expect, err = newGRPCExpectation(s); err != nil {
 		return nil, err
 	}
-	t.limits = grpc.Limits{Message: s.bodyLimit(), Content: min(t.expect.limits.Content, grpc.MaxShown), Fields: t.expect.limits.Fields}
+	if m.wire != nil {
+		t.encoded = new(http2.Request)
+		if err := t.encoded.Encode(m.scheme(), m.wire); err != nil {
+			return nil, err
+		}
+	}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
-	}
-	t.to = endpoint{network: "tcp", address: routes.apply(u.Hostname(), port(u)), use: useGRPC}
-	if s.UnixSocket != "" {
-		t.to.network, t.to.address = "unix", s.UnixSocket
-	}
-	if u.Scheme == "grpcs" {
-		t.to.name = u.Hostname()
 	}
 	if t.once {
 		t.pool.dials = 0 // opening connections is the normal work of such a load
@@ -102,6 +104,7 @@ func openGRPC(s Spec, u *url.URL, request *grpcRequest, local Local, connections
 func (t *grpcTarget) Do(ctx context.Context, call Call) Outcome {
 	c := t.calls.Get().(*grpcCall)
 	defer t.calls.Put(c)
+	defer c.stream.Release()
 	return t.do(ctx, call, c)
 }
 
@@ -115,10 +118,15 @@ func (t *grpcTarget) do(ctx context.Context, call Call, buffers *grpcCall) (out 
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
-	block, message, err := t.fill(call, buffers)
-	if err != nil {
-		return Outcome{Class: ClassRequest}
+	request := t.encoded
+	if request == nil {
+		request = &buffers.request
+		buffers.text = t.message.fill(buffers.text, t.filler.request(call), call.Session)
+		if len(buffers.text) == 0 || request.Encode(t.message.scheme(), buffers.text) != nil {
+			return Outcome{Class: ClassRequest}
+		}
 	}
+	moved := false
 	for {
 		c, reused, err := t.pool.take(ctx, deadline, t.to)
 		if err != nil {
@@ -130,86 +138,88 @@ func (t *grpcTarget) do(ctx context.Context, call Call, buffers *grpcCall) (out 
 			out.Class = ClassCanceled
 			return out
 		}
-		r := t.exchange(ctx, c, reused, block, message, &buffers.answer)
+		r := t.exchange(ctx, c, reused, request, &buffers.stream)
 		if r.err == nil {
 			t.pool.answered(r.keep)
 		}
 		t.pool.give(c, r.keep)
 		out.BytesIn, out.BytesOut = out.BytesIn+r.in, out.BytesOut+r.out
-		// The server had hung up before the first byte was written. The loop ends, because each turn uses up an idle
-		// connection.
-		if reused && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
+		// The server had hung up before the first byte was written, or says that it looked at none. The loop ends, because
+		// each turn uses up an idle connection, and the second case counts once.
+		unprocessed := errors.Is(r.err, http2.ErrUnprocessed) && !moved
+		if (reused && r.err != nil && r.out == 0 || unprocessed) && ctx.Err() == nil && time.Now().Before(deadline) {
+			moved = moved || unprocessed
 			continue
 		}
-		out.Status = r.status
-		if out.Class = classify(blame(ctx, r.err), ClassProtocol); out.Class == "" {
-			out.Class = t.expect.failed(&buffers.answer, time.Since(began), call.Session)
-		}
+		o := t.expect.ofGRPC(&buffers.stream, t.message.calls, time.Since(began), blame(ctx, r.err), ClassProtocol, call.Session)
+		out.Status, out.Class = o.Status, o.Class
 		return out
 	}
 }
 
-// fill returns what is sent for a call.
-func (t *grpcTarget) fill(call Call, c *grpcCall) (block, message []byte, err error) {
-	q := t.request
-	if len(q.fields) == 0 && q.fixed != nil {
-		return q.block, q.fixed, nil
+// ofGRPC returns the outcome of a call whose answer is complete, or ended with an error.
+func (e *expectation) ofGRPC(reply grpc.Reply, m *grpc.Method, took time.Duration, err error, rest string, session *Session) Outcome {
+	if reply == nil { // the connection could not be opened
+		return Outcome{Class: classify(err, rest)}
 	}
-	r := t.filler.request(call)
-	if block = q.headers(c.block, r); len(q.fields) > 0 {
-		c.block = block
+	a := grpc.NewAnswer(reply, m)
+	out := Outcome{Status: a.Status()}
+	if errors.Is(err, http1.ErrBody) {
+		err = errBodyLimit
 	}
-	if message, err = q.message(c.message, c.text, r); q.fixed == nil {
-		c.message = message
+	if err == nil {
+		err = a.Err()
 	}
-	return block, message, err
+	if out.Class = classify(err, rest); out.Class == "" {
+		out.Class = e.failed(a, took, session)
+	}
+	return out
 }
 
 // exchange sends a call on a connection, whose deadline is set, and reads the answer.
-func (t *grpcTarget) exchange(ctx context.Context, c *conn, reused bool, block, message []byte, a *grpc.Answer) (r reply) {
+func (t *grpcTarget) exchange(ctx context.Context, c *conn, reused bool, request *http2.Request, s *http2.Stream) (r reply) {
 	if reused {
-		r.err = c.settle()
+		if r.err = c.settle(); r.err != nil {
+			return r
+		}
 	}
 	c.watch.begin(ctx)
-	a.Begin(t.request.method, t.limits)
-	if r.err == nil {
-		c.calls.Begin(block, message, a)
-		var n int
-		n, r.err = c.wire.Write(c.calls.Output())
-		if r.out = int64(n); r.err == nil || n > 0 && !isTimeout(r.err) {
-			// A server may answer and hang up before it has read the whole message.
-			if err := t.receive(c, &r); r.err == nil || err == nil {
-				r.err = err
-			}
-		}
-		r.in, r.status = c.calls.In(), a.Status()
+	c.calls.Open(s, request, t.expect.limits)
+	r.err = t.converse(c)
+	if r.err != nil {
+		c.calls.Fail(r.err)
 	}
-	r.keep = !c.watch.finish() && r.err == nil && c.calls.Reusable() && !t.once
+	if c.calls.Ended() != nil {
+		r.err = s.Err()
+	}
+	r.in, r.out = int64(s.In()), int64(s.Out())
+	r.keep = !c.watch.finish() && r.err == nil && !c.calls.Leaving() && !t.once
 	return r
 }
 
-// receive reads to the end of the answer, and writes what the protocol asks for in the meantime.
-func (t *grpcTarget) receive(c *conn, r *reply) error {
+// converse writes what there is to say and reads what comes, until the stream has ended.
+func (t *grpcTarget) converse(c *conn) error {
 	buf := c.buf
 	for {
-		n, readErr := c.wire.Read(buf)
-		done, err := c.calls.Feed(buf[:n])
-		switch {
-		case err != nil:
+		writeErr := c.say()
+		n, readErr := 0, writeErr
+		if writeErr == nil || !isTimeout(writeErr) { // a server may answer and hang up before it has read the whole message
+			n, readErr = c.wire.Read(buf)
+		}
+		if err := c.calls.Feed(buf[:n]); err != nil {
+			_ = c.say() // why
 			return err
-		case done:
+		}
+		switch {
+		case c.calls.Streams() == 0:
 			c.raw.answered()
-			return nil
+			return c.say()
+		case writeErr != nil && readErr != nil:
+			return writeErr
 		case errors.Is(readErr, io.EOF):
 			return io.ErrUnexpectedEOF
 		case readErr != nil:
 			return readErr
-		}
-		if out := c.calls.Output(); len(out) > 0 {
-			n, err := c.wire.Write(out)
-			if r.out += int64(n); err != nil {
-				return err
-			}
 		}
 		if n == readBuffer && len(buf) == readBuffer {
 			larger := t.buffers.Get().(*[]byte)
@@ -217,6 +227,18 @@ func (t *grpcTarget) receive(c *conn, r *reply) error {
 			buf = *larger
 		}
 	}
+}
+
+// say writes what HTTP/2 has to say on a connection.
+func (c *conn) say() error {
+	for out := c.calls.Output(); len(out) > 0; out = c.calls.Output() {
+		n, err := c.wire.Write(out)
+		c.calls.Wrote(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle takes what a server sent on an idle connection: it may have hung up or said that it is leaving. What it wants to
@@ -233,14 +255,11 @@ func (c *conn) settle() error {
 		_ = c.raw.SetReadDeadline(time.Now().Add(settling)) // a record of TLS may hold nothing for us
 		n, err := c.wire.Read(c.buf)
 		_ = c.raw.SetReadDeadline(c.deadline)
-		if err != nil && !isTimeout(err) {
-			return errHungUp
-		}
-		if _, err := c.calls.Feed(c.buf[:n]); err != nil {
+		if err != nil && !isTimeout(err) || c.calls.Feed(c.buf[:n]) != nil {
 			return errHungUp
 		}
 	}
-	if !c.calls.Reusable() {
+	if c.calls.Leaving() {
 		return errHungUp
 	}
 	return nil
@@ -260,20 +279,17 @@ func (t *grpcTarget) Reach(ctx context.Context) error {
 		return err
 	}
 	defer c.close(true)
-	_, err = c.wire.Write(c.calls.Output())
+	err = c.say()
 	for err == nil && !c.calls.Greeted() {
 		var n int
 		if n, err = c.wire.Read(c.buf); n > 0 {
-			if _, failed := c.calls.Feed(c.buf[:n]); failed != nil {
-				return fmt.Errorf("greet %s: %w", t.to.address, failed)
+			if failed := c.calls.Feed(c.buf[:n]); failed != nil {
+				err = failed
 			}
 		}
 	}
-	if errors.Is(err, io.EOF) || isTimeout(err) {
-		err = errors.New("the server does not speak HTTP/2, which gRPC needs")
-	}
 	if err != nil && !c.calls.Greeted() {
-		return fmt.Errorf("greet %s: %w", t.to.address, err)
+		return fmt.Errorf("greet %s: the server does not speak HTTP/2, which gRPC needs", t.to.address)
 	}
 	return nil
 }
@@ -292,37 +308,4 @@ func (t *grpcTarget) leads() endpoint { return t.to }
 func (t *grpcTarget) Close() error {
 	t.pool.close()
 	return nil
-}
-
-// AskGRPC sends one encoded message to a method and returns the first message of the answer, also of a stream. It is for
-// questions about a server, such as what it offers, and not for load. spec says how to connect; its URL names the method.
-func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer []byte, status int, err error) {
-	_, u, err := s.kind()
-	if err != nil {
-		return nil, 0, err
-	}
-	s.Body, s.Expect, s.Checks = nil, "", nil
-	q, err := newGRPCRequest(s, u, nil, literally, local.Credential)
-	if err != nil {
-		return nil, 0, err
-	}
-	if q.fixed, err = grpc.AppendMessage(nil, func(b []byte) ([]byte, error) { return append(b, message...), nil }); err != nil {
-		return nil, 0, err
-	}
-	connections, err := newPool(s, local)
-	if err != nil {
-		return nil, 0, err
-	}
-	t, err := openGRPC(s, u, q, local, connections)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer t.Close()
-	t.limits.Content = int(t.limits.Message)
-	c := t.calls.Get().(*grpcCall)
-	out := t.do(ctx, Call{}, c)
-	if out.Status == 0 {
-		return nil, 0, fmt.Errorf("ask %s: %s", t.to.address, out.Class)
-	}
-	return c.answer.Content(), out.Status, nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/grpc"
 )
 
@@ -38,7 +37,7 @@ func checkGRPC(s Spec, u *url.URL) error {
 	if _, err := newGRPCExpectation(s); err != nil {
 		return err
 	}
-	return cmp.Or(checkMetadata(s.Headers), checkLimits(s), checkRouting(s), checkTrust(s))
+	return cmp.Or(checkMetadata(s.Headers), checkLimits(s), checkRouting(s), checkTrust(s), checkVersion(s))
 }
 
 // checkMetadata checks headers. Those that the protocol sets itself are refused.
@@ -52,6 +51,9 @@ func checkMetadata(headers []Header) error {
 			"Grpc-Timeout", "Grpc-Encoding", "Grpc-Accept-Encoding", "Grpc-Status", "Grpc-Message":
 			return fmt.Errorf("header %s: gRPC sets it itself; leave it out", h.Name)
 		}
+		if strings.HasSuffix(strings.ToLower(h.Name), "-bin") && !strings.Contains(h.Value, "${") && !grpc.IsBinary(h.Value) {
+			return fmt.Errorf("header %s: the value is no base64; a name that ends with -bin needs that", h.Name)
+		}
 	}
 	return nil
 }
@@ -61,21 +63,11 @@ func sharedGRPC(s Spec) error {
 	if a, err := ParseAuth(s.Auth); err == nil && a.Kind == AuthSigV4 {
 		return errors.New("auth: sigv4 signs requests of HTTP; use basic, bearer or oauth2")
 	}
-	s.Auth = ""
+	if s.HTTP != "" {
+		return errors.New("http: gRPC needs HTTP/2 and uses it; leave it out")
+	}
+	s.Auth, s.Streams = "", 0
 	return sharedBare(s)
-}
-
-// fitsGRPC checks that the message fits the method.
-func fitsGRPC(s Spec, u *url.URL, tables Tables) error {
-	if len(s.Descriptors) == 0 {
-		_, err := s.parser(tables)(string(s.Body), saltBody)
-		return err
-	}
-	method, err := s.calls(u)
-	if err == nil {
-		_, err = newGRPCRequest(s, u, method, s.parser(tables), nil)
-	}
-	return err
 }
 
 // described returns the spec with its descriptors read, so that its steps need not do it. Each step tells what is wrong
@@ -96,7 +88,7 @@ func (s Spec) calls(u *url.URL) (*grpc.Method, error) {
 	schema := s.schema
 	switch {
 	case len(s.Descriptors) == 0:
-		return nil, errors.New("descriptors: the method is not described; put its FileDescriptorSet in Spec.Descriptors")
+		return nil, errUndescribed
 	case schema == nil:
 		if schema, err = grpc.ReadSchema(s.Descriptors); err != nil {
 			return nil, err
@@ -107,23 +99,6 @@ func (s Spec) calls(u *url.URL) (*grpc.Method, error) {
 		return nil, fmt.Errorf("url: %w", err)
 	}
 	return m, nil
-}
-
-// newGRPCExpectation returns what is expected of an answer.
-func newGRPCExpectation(s Spec) (e expectation, err error) {
-	if e.checks, err = check.Parse(s.Checks); err != nil {
-		return e, fmt.Errorf("check: %w", err)
-	}
-	if e.checks.Statuses() {
-		if s.Expect != "" {
-			return e, errors.New("expect: contradicts the check of the status; leave one of them out")
-		}
-		e.statuses = statuses{{1, 999}}
-	} else if e.statuses, err = parseCodes(s.Expect); err != nil {
-		return e, err
-	}
-	e.limits.Content, e.limits.Fields = e.checks.Content(), e.checks.Fields()
-	return e, e.addTakes(s)
 }
 
 // Methods returns the methods that a spec calls over gRPC, as the URL of one of them and /SERVICE/METHOD. The spec need

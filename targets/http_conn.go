@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // Limits of a connection. Heads have the default limits of package http1.
@@ -42,7 +42,7 @@ type conn struct {
 	answer    http1.Response
 	memo      http1.Memo
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
-	calls     *grpc.Conn  // of gRPC; nil = it carries something else
+	calls     *http2.Conn // of gRPC; nil = it carries something else
 	idleSince time.Time
 	deadline  time.Time // of the request; zero on a new connection
 }
@@ -66,7 +66,7 @@ func newConn(to endpoint, raw *socket, wire net.Conn) *conn {
 	c.watch.interrupt = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
 	c.answer.Remember(&c.memo)
 	if to.use == useGRPC {
-		c.calls = grpc.NewConn()
+		c.calls = http2.NewConn(http1.Limits{})
 		c.hungUp = func() bool { return c.settle() != nil }
 	}
 	return c

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/targets/cookies"
+	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
@@ -32,6 +33,7 @@ type message struct {
 	signer     *signer         // writes the head from the length of the body on; nil = the message is not signed
 	parse      parser
 	request    template.Request // for which wire was filled
+	calls      *grpc.Method     // what the body is a message of; nil = it is sent as it is
 }
 
 // A parser makes a Text of a string from a spec.
@@ -43,6 +45,7 @@ func literally(s string, _ uint64) (template.Text, error) { return template.Lite
 // newMessage builds the request of s for u. Headers keep their order and case, so a server sees what the user wrote.
 // It fails only if parse does, or Spec.Auth is wrong.
 func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Credential) (*message, error) {
+	s = s.ofGRPC()
 	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive, parse: parse}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
 	target, err := s.target(u, parse)
@@ -66,6 +69,9 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		return nil, err
 	}
 	m.text = m.text.Then(line)
+	for _, h := range s.grpcHeaders() {
+		add("%s: %s\r\n", h.Name, h.Value)
+	}
 	for i, h := range s.Headers {
 		value, err := parse(h.Value, saltHeaders+uint64(i))
 		if err != nil {
@@ -91,7 +97,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	if m.body, err = parse(string(s.Body), saltBody); err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	m.sized = len(s.Body) > 0 || expectsBody(s.method())
+	m.sized = !IsGRPC(s.URL) && (len(s.Body) > 0 || expectsBody(s.method()))
 	if s.Cookies {
 		m.place = m.placeOf(u)
 	}
@@ -103,6 +109,9 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	}
 	m.text = m.text.Then(template.Literal(m.end()))
 	m.alike = !varies && !m.body.Varies()
+	if err := m.describe(); err != nil {
+		return nil, err
+	}
 	if !m.text.Varies() && !m.body.Varies() {
 		m.wire = m.fill(nil, m.request, nil)
 		m.text, m.body = template.Text{}, template.Text{} // wire has it all, and a body may be long
@@ -137,6 +146,9 @@ func (m *message) fill(b []byte, r template.Request, session *Session) []byte {
 		return m.sign(b, r)
 	case m.spec.Cookies:
 		b = append(b, m.end()...)
+	}
+	if m.calls != nil {
+		return m.appendCall(b, r)
 	}
 	if !m.sized {
 		return b

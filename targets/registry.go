@@ -13,7 +13,6 @@ type kind struct {
 	open   func(Spec, Local, *pool) (Target, error) // the pool is for the steps of one workload
 	bare   bool                                     // its requests have not the methods, headers and statuses of HTTP
 	shared func(Spec) error                         // refuses settings of all requests that it does not use; nil = it refuses none
-	fits   func(Spec, *url.URL, Tables) error       // finds what its request cannot be made of; nil = as that of HTTP
 }
 
 // registry is the one place where targets are registered. To add a target, write one file and add one line here. It is
@@ -27,8 +26,8 @@ func registry() []kind {
 		{scheme: "udp", port: noPort, check: checkRaw, open: newRaw, bare: true, shared: sharedRaw},
 		{scheme: "redis", port: "6379", check: checkRedis, open: newRedis, bare: true, shared: sharedBare},
 		{scheme: "rediss", port: "6379", check: checkRedis, open: newRedis, bare: true, shared: sharedBare},
-		{scheme: "grpc", port: "80", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC, fits: fitsGRPC},
-		{scheme: "grpcs", port: "443", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC, fits: fitsGRPC},
+		{scheme: "grpc", port: "80", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC},
+		{scheme: "grpcs", port: "443", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC},
 	}
 }
 

@@ -207,6 +207,9 @@ func (s Spec) kind() (kind, *url.URL, error) {
 
 // method is the method in effect.
 func (s Spec) method() string {
+	if IsGRPC(s.URL) {
+		return http.MethodPost
+	}
 	if s.Method == "" && len(s.Body) > 0 {
 		return http.MethodPost
 	}

@@ -42,15 +42,7 @@ func (s Spec) checkRequest() error {
 	if err := k.check(s, u); err != nil {
 		return err
 	}
-	return s.fits(k, u, nil)
-}
-
-// fits checks that the request can be made with these rows: it finds wrong placeholders.
-func (s Spec) fits(k kind, u *url.URL, tables Tables) error {
-	if k.fits != nil {
-		return k.fits(s, u, tables)
-	}
-	_, err := newMessage(s, u, endpoint{}, s.parser(tables), nil)
+	_, err = newMessage(s, u, endpoint{}, s.parser(nil), nil) // it finds wrong placeholders
 	return err
 }
 
@@ -60,9 +52,9 @@ func (s Spec) ValidateWith(tables Tables) error {
 		return err
 	}
 	for i, one := range s.steps() {
-		k, u, err := one.kind()
+		_, u, err := one.kind()
 		if err == nil {
-			err = one.fits(k, u, tables)
+			_, err = newMessage(one, u, endpoint{}, one.parser(tables), nil)
 		}
 		if err != nil {
 			return s.blame(i, err)

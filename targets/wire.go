@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 )
@@ -120,14 +121,14 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	if u.Scheme != "http" && u.Scheme != "https" || spec.Redirects > 0 {
+	if u.Scheme != "http" && u.Scheme != "https" && !IsGRPC(spec.URL) || spec.Redirects > 0 && !IsGRPC(spec.URL) {
 		return nil, false, nil
 	}
 	routes, err := parseRoutes(spec.ConnectTo)
 	if err != nil {
 		return nil, false, err
 	}
-	expect, err := newExpectation(spec)
+	expect, err := spec.expectation()
 	if err != nil {
 		return nil, false, err
 	}
@@ -136,7 +137,7 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 		return nil, false, err
 	}
 	w = &Wire{
-		scheme: u.Scheme, Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
+		scheme: m.scheme(), Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
 		Halted: local.Halted, Limits: expect.limits, expect: expect, message: m, filler: newFiller(local),
 	}
@@ -152,9 +153,9 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if spec.UnixSocket != "" {
 		w.Network, w.Address = "unix", spec.UnixSocket
 	}
-	if u.Scheme == "https" {
+	if w.scheme == "https" {
 		w.Name, w.secure = u.Hostname(), secure.Clone()
-		w.secure.ServerName = w.Name
+		w.secure.ServerName, w.secure.NextProtos = w.Name, spec.protocols()
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -177,7 +178,12 @@ func (w *Wire) Fill(b []byte, c Call) []byte {
 }
 
 // Encode makes r of a message that Fill returned, or of Request, for HTTP/2. It uses the memory of r and of the message.
-func (w *Wire) Encode(r *http2.Request, message []byte) error { return r.Encode(w.scheme, message) }
+func (w *Wire) Encode(r *http2.Request, message []byte) error {
+	if len(message) == 0 {
+		return errRequest
+	}
+	return r.Encode(w.scheme, message)
+}
 
 // Secure makes TLS on a connection that was just opened, to the server Name. It takes as long as the connection does. Its
 // error is for Outcome. The sessions of earlier connections are resumed.
@@ -201,6 +207,10 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted
 // context.Canceled.
 func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) Outcome {
+	if w.message.calls != nil {
+		reply, _ := a.(grpc.Reply) // over HTTP/1.1 there is none
+		return w.expect.ofGRPC(reply, w.message.calls, took, err, rest, session)
+	}
 	status := a.Status()
 	if err == nil {
 		return Outcome{Status: status, Class: w.expect.failed(a, took, session)}

@@ -26,6 +26,7 @@ type Conn struct {
 	leaving bool    // GOAWAY came
 	last    uint32  // stream that the peer processes, once it is leaving
 
+	greeted bool
 	peer    settings
 	window  int64     // bytes of bodies that we may send
 	sending []*Stream // with bytes to send and a window of their own
@@ -63,6 +64,9 @@ func NewConn(l http1.Limits) *Conn {
 	c.greet()
 	return c
 }
+
+// Greeted reports whether the server's settings have come: it speaks HTTP/2.
+func (c *Conn) Greeted() bool { return c.greeted }
 
 // Streams is the number of streams in flight.
 func (c *Conn) Streams() int { return len(c.open) }
