@@ -63,6 +63,7 @@ func experiments() []experiment {
 		{"tls", "the same with TLS", saturationTLS},
 		{"http2", "the highest rate over HTTP/2, on one core", saturationHTTP2},
 		{"http2-tls", "the same with TLS, where k6 speaks HTTP/2 too", saturationHTTP2TLS},
+		{"grpc", "the highest rate over gRPC beside ghz, on one core", saturationGRPC},
 		{"filling", "the cost of requests that are filled and checked", filling},
 		{"workload", "data files and checks beside k6, a targets file beside vegeta", workloads},
 		{"tls-rate", "at 10,000 requests a second, with TLS beside without", ratesTLS},
