@@ -54,7 +54,7 @@ func (m *Method) explain(err error) *MessageError {
 	switch found := regexp.MustCompile(unknownField).FindStringSubmatch(text); {
 	case found != nil:
 		return &MessageError{fmt.Sprintf("message %s has no field %.60q%s; it has %s", name, found[1], at, listed(fieldsOf(m.d.Input()))), true}
-	case strings.Contains(text, "syntax error"), strings.Contains(text, "unexpected token"):
+	case strings.Contains(text, "syntax error"), strings.Contains(text, "unexpected token"), strings.Contains(text, "unexpected EOF"):
 		return &MessageError{fmt.Sprintf("message %s: the text is no JSON object of it%s", name, at), true}
 	}
 	return &MessageError{fmt.Sprintf("message %s: a value does not fit its field%s", name, at), false}
