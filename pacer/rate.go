@@ -38,12 +38,16 @@ func (r Rate) String() string {
 	return fmt.Sprintf("%d/%ds", r.Num, r.Den)
 }
 
-// Text is String with its unit: 600 per second. A fraction has it already, as in 1/2s.
+// Text is for people, with its unit: 600 per second, 108.9 per second. Rates below 1 and those that need more than three
+// digits after the point are fractions, as in 1/2s.
 func (r Rate) Text() string {
 	if r.Den <= 1 {
 		return r.String() + " per second"
 	}
-	return r.String()
+	if r.Num < r.Den || 1000%r.Den != 0 {
+		return r.String()
+	}
+	return strings.TrimRight(fmt.Sprintf("%d.%03d", r.Num/r.Den, r.Num%r.Den*(1000/r.Den)), "0") + " per second"
 }
 
 func (r Rate) rat() *big.Rat { return big.NewRat(r.Num, max(1, r.Den)) }

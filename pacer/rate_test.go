@@ -178,7 +178,8 @@ func exactRate(t *testing.T, s string) *big.Rat {
 
 // TestRateText: the text contains the unit once.
 func TestRateText(t *testing.T) {
-	for want, rate := range map[string]pacer.Rate{"600 per second": pacer.PerSecond(600), "1/2s": {Num: 1, Den: 2}} {
+	for want, rate := range map[string]pacer.Rate{"600 per second": pacer.PerSecond(600), "1/2s": {Num: 1, Den: 2}, "108.9 per second": {Num: 1089, Den: 10},
+		"518.748 per second": {Num: 129687, Den: 250}, "7/3s": {Num: 7, Den: 3}, "1.005 per second": {Num: 201, Den: 200}, "20001/2000s": {Num: 20001, Den: 2000}} {
 		if got := rate.Text(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

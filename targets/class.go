@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // The classes of failed requests. The set is fixed, so that reports of different workers and versions can be merged;
@@ -21,7 +22,7 @@ const (
 	ClassDescriptors = "descriptors" // this process or machine has no file descriptor left (EMFILE): see ulimit -n
 	ClassPorts       = "ports"       // this machine has no free local port for the address (EADDRNOTAVAIL)
 	ClassConnect     = "connect"     // no connection: refused or unreachable
-	ClassReset       = "reset"       // the connection was cut while in use (RST)
+	ClassReset       = "reset"       // the connection was cut while in use (RST), or a stream of HTTP/2; its code may follow, after a space
 	ClassTLS         = "tls"         // a certificate was rejected by either side, or there is no common version
 	ClassBodyLimit   = "body-limit"  // the body of the answer is longer than the spec allows
 	ClassHeadLimit   = "head-limit"  // status line, headers and trailers of the answer together exceed 64 KiB
@@ -73,6 +74,9 @@ func classify(err error, rest string) string {
 	if e, ok := errors.AsType[replyError](err); ok {
 		return e.class()
 	}
+	if e, ok := errors.AsType[http2.ResetError](err); ok {
+		return ClassReset + " " + e.Name()
+	}
 	if class := classifyErrno(err); class != "" {
 		return class
 	}
@@ -85,6 +89,8 @@ func classify(err error, rest string) string {
 		return ClassBodyLimit
 	case errors.Is(err, http1.ErrHead):
 		return ClassHeadLimit
+	case errors.Is(err, http2.ErrUnprocessed):
+		return ClassReset
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ClassEOF
 	}

@@ -3,12 +3,14 @@ package targets
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
@@ -20,7 +22,7 @@ func (s Spec) ofGRPC() Spec {
 	if !IsGRPC(s.URL) {
 		return s
 	}
-	s.Cookies = false
+	s.Cookies, s.Redirects = false, 0
 	if a, err := ParseAuth(s.Auth); err == nil && a.Kind == AuthSigV4 {
 		s.Auth = ""
 	}
@@ -107,5 +109,26 @@ func newGRPCExpectation(s Spec) (e expectation, err error) {
 	e.limits = http1.Limits{Body: s.bodyLimit(), Content: e.checks.Content(), Fields: true, Messages: true}
 	err = e.addTakes(s)
 	e.limits.Content = min(e.limits.Content, grpc.MaxShown)
+	e.grpc, e.limit = true, s.timeout()
+	if _, u, failed := s.kind(); failed == nil && len(s.Descriptors) > 0 && err == nil {
+		e.calls, err = s.calls(u)
+	}
 	return e, err
+}
+
+// view returns what checks and takes see of an answer: that of a call, if it is one.
+func (e *expectation) view(a check.Answer) check.Answer {
+	if reply, ok := a.(grpc.Reply); ok && e.grpc {
+		return grpc.NewAnswer(reply, e.calls)
+	}
+	return a
+}
+
+// late returns the error of an answer. A server that knows the time limit of a call may end the call a moment before we
+// do: that is our timeout.
+func (e *expectation) late(err error, took time.Duration) error {
+	if _, reset := errors.AsType[http2.ResetError](err); reset && e.grpc && took >= e.limit {
+		return os.ErrDeadlineExceeded
+	}
+	return err
 }

@@ -19,5 +19,3 @@ func (s *socket) greeted() {}
 func (s *socket) answered() {}
 
 func (s *socket) expect() {}
-
-func (s *socket) pending() (bool, error) { return false, nil }

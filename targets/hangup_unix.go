@@ -74,28 +74,6 @@ func (s *socket) drain(buf []byte, datagrams bool) (err error) {
 	return cmp.Or(err, failed)
 }
 
-// pending reports whether there is something to read, without reading it. Its error is io.EOF if the peer closed, or that
-// of the system.
-func (s *socket) pending() (some bool, err error) {
-	if s.raw == nil {
-		return false, nil
-	}
-	failed := s.raw.Read(func(fd uintptr) bool {
-		n, _, e := syscall.Recvfrom(int(fd), s.spare[:], syscall.MSG_PEEK)
-		switch {
-		case e == syscall.EAGAIN || e == syscall.EINTR:
-		case e != nil:
-			err = e
-		case n == 0:
-			err = io.EOF
-		default:
-			some = true
-		}
-		return true
-	})
-	return some, cmp.Or(err, failed)
-}
-
 // mostDrained is how often drain reads at most.
 const mostDrained = 64
 

@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/targets/template"
 )
 
-// httpTarget requests one URL over HTTP/1.1, plain or with TLS.
+// httpTarget requests one URL over HTTP/1.1 or HTTP/2, plain or with TLS.
 //
 // It parses answers with package http1 and owns its connections. http.Transport does more than a load generator may: if
 // a reused connection breaks after the write, it sends an idempotent request again, so the server gets two requests for
@@ -23,9 +23,10 @@ import (
 // connection, and builds a map of each head that is then thrown away (see the benchmarks). Here the goroutine that
 // calls Do writes the prebuilt bytes and reads the answer.
 //
-// A request is tried again on another connection in one case only: a reused connection took none of its bytes.
+// A request is tried again on another connection in two cases only: a reused connection took none of its bytes; or a
+// server of HTTP/2 says that it did not process it. See session for HTTP/2.
 //
-// HTTP/2, compression and proxies from the environment are not used. TLS sessions are resumed. Bytes are
+// Compression and proxies from the environment are not used. TLS sessions are resumed. Bytes are
 // those of the HTTP messages: heads, bodies and chunk sizes, without the overhead of TLS and TCP. They add up over
 // redirects.
 type httpTarget struct {
@@ -40,6 +41,7 @@ type httpTarget struct {
 	began   time.Time
 	pool    *pool
 	buffers sync.Pool // *[]byte, buffers for long answers
+	riders  sync.Pool // *rider, for HTTP/2
 
 	credential *Credential
 	authorized atomic.Pointer[authorized] // the first message, while only the credential varies
@@ -51,6 +53,7 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	s = s.ofGRPC()
 	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections, credential: local.Credential}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
@@ -58,9 +61,10 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if t.routes, err = parseRoutes(s.ConnectTo); err != nil {
 		return nil, err
 	}
-	if t.expect, err = newExpectation(s); err != nil {
+	if t.expect, err = s.expectation(); err != nil {
 		return nil, err
 	}
+	t.riders.New = newRider
 	t.buffers.New = func() any {
 		buf := make([]byte, longBuffer)
 		return &buf
@@ -94,16 +98,20 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 	if t.spec.Cookies && c.Session == nil {
 		c.Session = new(Session) // for redirects
 	}
-	a := asking{session: c.Session, began: t.began.Add(time.Since(t.began)), expect: &t.expect, long: &t.buffers} // like time.Now, but reads one clock instead of two
+	a := asking{session: c.Session, began: t.began.Add(time.Since(t.began)), expect: &t.expect, long: &t.buffers, halted: t.halted, riders: &t.riders} // like time.Now, but reads one clock instead of two
 	deadline := a.began.Add(t.spec.timeout())
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
 	}
+	a.deadline = deadline
 	// One deadline for all hops: redirects do not extend it.
 	var out Outcome
 	m := t.first
 	if m.wire == nil {
 		m = t.filled(c)
+	}
+	if len(m.wire) == 0 {
+		return Outcome{Class: classify(errRequest, ClassOther)}
 	}
 	for hop := 0; ; hop++ {
 		location, failed := t.exchange(ctx, deadline, m, &a, &out)
@@ -143,7 +151,7 @@ func (t *httpTarget) filled(c Call) *message {
 // those of the last answer. It returns the location of a redirect, "" if the answer is none; and the class of the
 // answer if it is the last one, "" if it is as expected.
 func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *message, a *asking, out *Outcome) (location, failed string) {
-	for {
+	for again := false; ; {
 		c, reused, err := t.pool.take(ctx, deadline, m.to)
 		if err != nil {
 			out.Status, out.Class = 0, classify(blame(ctx, err), ClassOther)
@@ -166,6 +174,11 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 		// is an answer: the server refuses us. On a reused connection, try another one. The loop ends, because each
 		// turn uses up an idle connection.
 		if reused && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
+			continue
+		}
+		// The server closed a connection of HTTP/2 and says that it did not process the request. That counts once.
+		if r.again && !again {
+			again = true
 			continue
 		}
 		return r.location, r.failed
@@ -193,8 +206,11 @@ func (s Spec) endpoint(u *url.URL, by routes) endpoint {
 	if s.UnixSocket != "" {
 		to.network, to.address = "unix", s.UnixSocket
 	}
-	if u.Scheme == "https" {
+	if u.Scheme == "https" || u.Scheme == "grpcs" {
 		to.name = u.Hostname()
+	}
+	if s.version() == HTTP2 {
+		to.streams = s.streams()
 	}
 	return to
 }

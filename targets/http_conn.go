@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/targets/http1"
-	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // Limits of a connection. Heads have the default limits of package http1.
@@ -42,9 +41,14 @@ type conn struct {
 	answer    http1.Response
 	memo      http1.Memo
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
-	calls     *http2.Conn // of gRPC; nil = it carries something else
+	session   *session    // of HTTP/2; else nil
 	idleSince time.Time
-	deadline  time.Time // of the request; zero on a new connection
+
+	// Of the pool.
+	riders  int  // requests that have it
+	listed  bool // it is among the idle ones
+	drained bool // it takes no further requests
+	aged    bool // it was idle for too long
 }
 
 // A reply is the result of one request on one connection.
@@ -56,6 +60,7 @@ type reply struct {
 	phase    string // the class if err does not determine it
 	in, out  int64
 	keep     bool // the connection can carry another request
+	again    bool // the server says that it did not process the request, so it may be sent on another connection
 }
 
 // newConn wraps a connection that was just opened.
@@ -65,10 +70,6 @@ func newConn(to endpoint, raw *socket, wire net.Conn) *conn {
 	// same descriptor.
 	c.watch.interrupt = func() { _ = raw.SetDeadline(time.Unix(1, 0)) }
 	c.answer.Remember(&c.memo)
-	if to.use == useGRPC {
-		c.calls = http2.NewConn(http1.Limits{})
-		c.hungUp = func() bool { return c.settle() != nil }
-	}
 	return c
 }
 
@@ -78,11 +79,18 @@ type asking struct {
 	began   time.Time // of the request
 	expect  *expectation
 	long    *sync.Pool // buffers for long answers
+
+	deadline time.Time
+	halted   func() bool
+	riders   *sync.Pool // *rider, for HTTP/2
 }
 
 // roundTrip writes m, and reads and checks the whole answer. The connection's deadline must be set. The end of ctx ends
 // the exchange. reused says that the connection was idle.
 func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, e *asking) reply {
+	if c.session != nil {
+		return c.session.roundTrip(ctx, m, e)
+	}
 	c.watch.begin(ctx)
 	n, writeErr := c.write(m, reused)
 	r := reply{out: int64(n)}
@@ -157,11 +165,13 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 // deadline. Servers close idle connections at any time. To notice only after writing would count a failed request that
 // is none. If the connection was idle for a moment only, write notices.
 func (c *conn) usable(to endpoint, deadline time.Time) bool {
-	idle := time.Since(c.idleSince)
-	if c.to != to || idle > idleLimit {
+	if c.to != to || c.aged {
 		return false
 	}
-	c.deadline = deadline
+	if c.session != nil {
+		return c.session.usable()
+	}
+	idle := time.Since(c.idleSince)
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
 

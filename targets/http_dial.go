@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -83,11 +82,10 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	// user means.
 	config := d.secure.Clone()
 	config.ServerName = to.name
-	switch to.use {
-	case "":
-	case useGRPC:
-		config.NextProtos = []string{"h2"}
-	default:
+	switch {
+	case to.streams > 0: // also beside requests over HTTP/1.1
+		config.NextProtos = []string{protocolHTTP2}
+	case to.use != "":
 		config.NextProtos = nil
 	}
 	wire := tls.Client(s, config)
@@ -95,16 +93,19 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 		raw.Close()
 		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{err})
 	}
-	if to.use == useGRPC && wire.ConnectionState().NegotiatedProtocol != "h2" {
+	if to.streams > 0 && wire.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
 		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errors.New("the server offers no HTTP/2 (ALPN h2)")})
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errNotHTTP2})
 	}
 	s.greeted()
 	return d.enter(newConn(to, s, wire))
 }
 
-// enter logs in, if the endpoint wants it. The deadline is that of the connection.
+// enter logs in, if the endpoint wants it, or begins HTTP/2. The deadline is that of the connection.
 func (d *dialer) enter(c *conn) (*conn, error) {
+	if c.to.streams > 0 {
+		c.session = newSession(c)
+	}
 	if c.to.login == "" {
 		return c, nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets/cookies"
 	"github.com/loadctl/loadctl/targets/grpc"
+	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
@@ -19,9 +20,10 @@ type message struct {
 	spec  Spec
 	url   *url.URL
 	to    endpoint
-	wire  []byte // head and body as sent; nil if they vary from request to request
-	head  bool   // the method is HEAD: the answer has no body
-	close bool   // the connection is not reused
+	wire  []byte         // head and body as sent; nil if they vary from request to request
+	ready *http2.Request // wire for HTTP/2, if it is sent many times
+	head  bool           // the method is HEAD: the answer has no body
+	close bool           // the connection is not reused
 
 	target     template.Text   // path and query
 	text, body template.Text   // if they vary: the head up to the length of the body or the signature, or all of it; the body
@@ -115,6 +117,10 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	if !m.text.Varies() && !m.body.Varies() {
 		m.wire = m.fill(nil, m.request, nil)
 		m.text, m.body = template.Text{}, template.Text{} // wire has it all, and a body may be long
+		if s.version() == HTTP2 {
+			m.ready = new(http2.Request)
+			return m, m.ready.Encode(m.scheme(), m.wire)
+		}
 	}
 	return m, nil
 }

@@ -13,13 +13,20 @@ type endpoint struct {
 	network, address string // "tcp" or "udp" and host:port, or "unix" and a path
 	name             string // of the server in TLS; "" without TLS
 	use              string // "" for HTTP; other uses have connections of their own
+	streams          int    // requests that a connection carries at a time, with HTTP/2; 0 = HTTP/1.1
 	login            string // commands that log in, in the form in which they are sent; "" = none
 }
+
+// seats is how many requests a connection carries at a time.
+func (e endpoint) seats() int { return max(1, e.streams) }
 
 // A pool keeps the connections of one target, or of all steps of a workload. A connection has a place from before it is
 // dialled until it is closed. There are max places. At most dials connections are dialled at the same time; a request
 // that waits to dial may get a connection that becomes idle first. Idle connections are taken last in, first out, so that
 // unneeded ones grow old. A pool is safe for concurrent use.
+//
+// A connection of HTTP/2 has several seats. It is idle while one is free. While it is dialled, as many requests wait for
+// its seats as it will have, rather than dial.
 type pool struct {
 	max   int // places; 0 = no limit
 	dials int // at the same time; 0 = no limit
@@ -31,10 +38,17 @@ type pool struct {
 
 	mu       sync.Mutex
 	closed   bool
-	places   int          // in use
-	dialling int          // of these, being dialled
-	idle     []*conn      // the longest idle first
-	waiting  []chan *conn // the longest waiting first; nil sent = a place to dial; closed = the pool is closed
+	places   int       // in use
+	dialling int       // of these, being dialled
+	promised int       // seats that these will have, without those of the requests that dial
+	idle     []*conn   // the longest idle first
+	waiting  []*waiter // the longest waiting first
+}
+
+// A waiter is a request that waits for a connection to an endpoint.
+type waiter struct {
+	to   endpoint
+	turn chan *conn // has room for one; nil sent = a place to dial; closed = the pool is closed
 }
 
 // newPool returns an empty pool.
@@ -58,9 +72,13 @@ func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *co
 			if c.usable(to, deadline) {
 				return c, true, nil
 			}
-			c.close(false)
-			if !p.redial() {
+			if !p.retire(c) {
+				p.give(c, false)
 				continue // the loop ends, because each turn uses up an idle connection
+			}
+			c.close(false)
+			if !p.redial(to) {
+				continue // the same
 			}
 		}
 		c, err = p.open(ctx, deadline, to)
@@ -70,7 +88,7 @@ func (p *pool) take(ctx context.Context, deadline time.Time, to endpoint) (c *co
 
 // redial turns the place of a closed connection into one to dial in: the request that waited for it need not wait
 // again. It reports false, and gives the place back, if the maximum is being dialled.
-func (p *pool) redial() bool {
+func (p *pool) redial(to endpoint) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dialsMost() {
@@ -78,7 +96,37 @@ func (p *pool) redial() bool {
 		return false
 	}
 	p.dialling++
+	p.promised += to.seats() - 1
 	return true
+}
+
+// retire lets a connection carry no further requests. It reports whether it carries no other than that of the caller.
+func (p *pool) retire(c *conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.drained = true
+	p.remove(c)
+	return c.riders == 1
+}
+
+// list makes a connection the youngest of the idle ones. The lock is held.
+func (p *pool) list(c *conn) {
+	c.listed = true
+	p.idle = append(p.idle, c)
+}
+
+// remove takes a connection out of the idle ones, if it is there. The lock is held.
+func (p *pool) remove(c *conn) {
+	if !c.listed {
+		return
+	}
+	c.listed = false
+	for i, other := range slices.Backward(p.idle) { // usually it is the youngest
+		if other == c {
+			p.idle = slices.Delete(p.idle, i, i+1)
+			return
+		}
+	}
 }
 
 // open dials in a place that the caller holds.
@@ -87,55 +135,87 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dialling--
+	p.promised -= to.seats() - 1
 	if err != nil {
 		p.places--
 		c = nil
+	} else if c.riders = 1; c.riders < to.seats() && !p.closed {
+		p.list(c)
+		p.seat(c)
 	}
 	p.admit()
 	return c, err
 }
 
+// seat passes the free seats of an idle connection to requests that wait for them. The lock is held.
+func (p *pool) seat(c *conn) {
+	for c.riders < c.to.seats() && !c.drained && p.hand(c) {
+	}
+	if c.riders == c.to.seats() || c.drained {
+		p.remove(c)
+	}
+}
+
 // fill adds a new connection to an endpoint to the idle ones. It reports false if there is no place, or dialling fails.
 func (p *pool) fill(ctx context.Context, deadline time.Time, to endpoint) bool {
 	p.mu.Lock()
-	got := p.place()
+	got := p.place(to)
 	p.mu.Unlock()
 	if !got {
 		return false
 	}
 	c, err := p.open(ctx, deadline, to)
-	if err == nil {
-		p.give(c, true)
+	if err != nil {
+		return false
 	}
-	return err == nil
+	if c.session != nil {
+		c.session.greet()
+	}
+	p.give(c, true)
+	return true
 }
 
-// give takes back a connection, to keep or close it. Every connection that take returned must come back here exactly
-// once.
+// give takes back a connection, to keep or close it: the caller's seat on it is free. Every connection that take returned
+// must come back here exactly once.
 func (p *pool) give(c *conn, keep bool) {
-	if !keep {
-		c.close(false)
-		p.release()
+	p.mu.Lock()
+	c.riders--
+	c.drained = c.drained || !keep
+	switch {
+	case c.drained:
+		p.remove(c)
+	case !p.closed && c.riders == 0:
+		c.rest()
+		p.remove(c) // it becomes the youngest
+	}
+	switch last := c.riders == 0; {
+	case c.drained:
+		p.mu.Unlock()
+		if last {
+			c.close(false)
+			p.release()
+		}
+		return
+	case p.closed:
+		if last {
+			p.places--
+		}
+		p.mu.Unlock()
+		if last {
+			c.close(true)
+		}
 		return
 	}
-	c.rest()
-	p.mu.Lock()
-	if p.closed {
-		p.places--
-		p.mu.Unlock()
-		c.close(true)
-		return
+	if !c.listed {
+		p.list(c)
 	}
 	// Waiting requests come before new ones. Else, under load, the first to wait might be served last.
-	if p.hand(c) {
-		p.mu.Unlock()
-		return
-	}
-	p.idle = append(p.idle, c)
+	p.seat(c)
 	// Each give removes one old connection, so no goroutine is needed for that.
 	var old *conn
-	if c.idleSince.Sub(p.idle[0].idleSince) > idleLimit {
+	if len(p.idle) > 0 && p.idle[0].riders == 0 && c.idleSince.Sub(p.idle[0].idleSince) > idleLimit {
 		old = p.idle[0]
+		old.listed = false
 		p.idle = slices.Delete(p.idle, 0, 1)
 		p.places--
 	}
@@ -153,13 +233,14 @@ func (p *pool) release() {
 	p.admit()
 }
 
-// place takes a place to dial, if there is one. The lock is held.
-func (p *pool) place() bool {
+// place takes a place to dial an endpoint, if there is one. The lock is held.
+func (p *pool) place(to endpoint) bool {
 	if p.closed || p.max > 0 && p.places >= p.max || p.dialsMost() {
 		return false
 	}
 	p.places++
 	p.dialling++
+	p.promised += to.seats() - 1
 	return true
 }
 
@@ -186,20 +267,25 @@ func (p *pool) answered(keep bool) {
 	}
 }
 
-// admit gives free places to waiting requests. The lock is held.
+// admit gives free places to waiting requests for which no seat is promised. The lock is held.
 func (p *pool) admit() {
-	for len(p.waiting) > 0 && p.place() {
-		p.hand(nil)
+	for len(p.waiting) > p.promised && p.place(p.waiting[0].to) {
+		p.waiting[0].turn <- nil
+		p.waiting = slices.Delete(p.waiting, 0, 1)
 	}
 }
 
-// hand passes a connection or a place (nil) to the longest waiting request; it reports false if none waits. The lock is
-// held.
+// hand passes a seat on a connection to the longest waiting request; it reports false if none waits. One that wants
+// another endpoint gets the connection when no other request has it, for its place. Until then nobody overtakes it. The
+// lock is held.
 func (p *pool) hand(c *conn) bool {
-	if len(p.waiting) == 0 {
+	if len(p.waiting) == 0 || p.waiting[0].to != c.to && c.riders > 0 {
 		return false
 	}
-	p.waiting[0] <- c // the channel has room for one
+	w := p.waiting[0]
+	c.riders++
+	c.drained = w.to != c.to
+	w.turn <- c
 	p.waiting = slices.Delete(p.waiting, 0, 1)
 	return true
 }
@@ -212,38 +298,48 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 		return nil, errClosed
 	}
 	// Nearly always the last one fits: only redirects and other steps lead to other endpoints.
-	for i, c := range slices.Backward(p.idle) {
-		if c.to == to {
-			p.idle = slices.Delete(p.idle, i, i+1)
+	for _, c := range slices.Backward(p.idle) {
+		if c.to == to && (c.riders == 0 || len(p.waiting) == 0) {
+			p.occupy(c)
 			p.mu.Unlock()
 			return c, nil
 		}
 	}
-	if p.place() {
+	if len(p.waiting) >= p.promised && p.place(to) {
 		p.mu.Unlock()
 		return nil, nil
 	}
-	if len(p.idle) > 0 && p.places == p.max {
+	if i := slices.IndexFunc(p.idle, func(c *conn) bool { return c.riders == 0 }); i >= 0 && p.places == p.max {
 		// All idle connections lead elsewhere: one has to go.
-		c := p.idle[0]
-		p.idle = slices.Delete(p.idle, 0, 1)
+		c := p.idle[i]
+		c.drained = true
+		p.occupy(c)
 		p.mu.Unlock()
 		return c, nil
 	}
-	turn := make(chan *conn, 1)
-	p.waiting = append(p.waiting, turn)
+	w := &waiter{to, make(chan *conn, 1)}
+	p.waiting = append(p.waiting, w)
 	p.mu.Unlock()
-	return p.wait(ctx, deadline, turn)
+	return p.wait(ctx, deadline, w)
+}
+
+// occupy takes a seat on an idle connection. The lock is held.
+func (p *pool) occupy(c *conn) {
+	c.aged = c.riders == 0 && time.Since(c.idleSince) > idleLimit
+	c.drained = c.drained || c.aged
+	if c.riders++; c.riders == c.to.seats() || c.drained {
+		p.remove(c)
+	}
 }
 
 // wait waits for the turn: a connection, a place (nil), or the end of the pool. A turn that comes as the wait ends is
 // passed on, so no place is lost.
-func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*conn, error) {
+func (p *pool) wait(ctx context.Context, deadline time.Time, w *waiter) (*conn, error) {
 	timer := time.NewTimer(time.Until(deadline))
 	defer timer.Stop()
 	var err error
 	select {
-	case c, ok := <-turn:
+	case c, ok := <-w.turn:
 		if !ok {
 			return nil, errClosed
 		}
@@ -254,19 +350,20 @@ func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*
 		err = context.DeadlineExceeded
 	}
 	p.mu.Lock()
-	i := slices.Index(p.waiting, turn)
+	i := slices.Index(p.waiting, w)
 	if i >= 0 {
 		p.waiting = slices.Delete(p.waiting, i, i+1)
 	}
 	p.mu.Unlock()
 	if i < 0 {
 		// The turn came at the same time: pass it on.
-		if c, ok := <-turn; c != nil {
+		if c, ok := <-w.turn; c != nil {
 			p.give(c, true)
 		} else if ok {
 			p.mu.Lock()
 			p.places--
 			p.dialling--
+			p.promised -= w.to.seats() - 1
 			p.admit()
 			p.mu.Unlock()
 		}
@@ -274,19 +371,24 @@ func (p *pool) wait(ctx context.Context, deadline time.Time, turn chan *conn) (*
 	return nil, err
 }
 
-// close closes the idle connections and ends all waits. Connections in use are closed when they are given back.
+// close closes the connections without requests and ends all waits. The others are closed when they are given back.
 func (p *pool) close() {
 	p.mu.Lock()
-	idle := p.idle
+	var quiet []*conn
+	for _, c := range p.idle {
+		if c.listed = false; c.riders == 0 {
+			quiet = append(quiet, c)
+		}
+	}
 	p.closed = true
 	p.idle = nil
-	p.places -= len(idle)
-	for _, turn := range p.waiting {
-		close(turn)
+	p.places -= len(quiet)
+	for _, w := range p.waiting {
+		close(w.turn)
 	}
 	p.waiting = nil
 	p.mu.Unlock()
-	for _, c := range idle {
+	for _, c := range quiet {
 		c.close(true)
 	}
 }

@@ -228,7 +228,7 @@ func TestPoolDialsFreelyWhereServerCloses(t *testing.T) {
 	take := func() (n int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		for p.place() {
+		for p.place(endpoint{}) {
 			n++
 		}
 		p.places, p.dialling = p.places-n, p.dialling-n

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/targets/check"
-	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 )
@@ -207,12 +206,9 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted
 // context.Canceled.
 func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) Outcome {
-	if w.message.calls != nil {
-		reply, _ := a.(grpc.Reply) // over HTTP/1.1 there is none
-		return w.expect.ofGRPC(reply, w.message.calls, took, err, rest, session)
-	}
+	a = w.expect.view(a)
 	status := a.Status()
-	if err == nil {
+	if err = w.expect.late(err, took); err == nil {
 		return Outcome{Status: status, Class: w.expect.failed(a, took, session)}
 	}
 	if errors.Is(err, http1.ErrBody) {

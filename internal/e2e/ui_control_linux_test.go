@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -60,6 +61,8 @@ func TestUICommands(t *testing.T) {
 	for _, body := range []string{`{"rate":"many"}`, `{"rate":"-1"}`, `{"rate":"max"}`, `{"rate":"5","over":"soon"}`, `{"rate":"5","over":"-1s"}`, `{"rate":5}`, `{"rat":"5"}`, `{`, ``, `[]`, `{} {}`} {
 		if a := v.do("POST", "/api/v1/runs/x/rate", body, nil); a.status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", body, a.status, a.text)
+		} else if body == `{"rate":5}` && !strings.Contains(a.text, `rate: is a number; give text in quotes`) {
+			t.Error(a.text)
 		}
 	}
 }

@@ -36,7 +36,7 @@ type rider struct {
 	stream  http2.Stream
 	request http2.Request // if each request is different
 	start   int64         // carrier.wrote when the request began
-	waits   bool          // it is in waiting of its carrier
+	begun   bool          // it has a stream; else it waits at its carrier
 	moved   bool          // it has left a connection whose server did not process it
 }
 
@@ -53,7 +53,7 @@ func (c *Client) ride(due int64, call targets.Call, wire *targets.Wire, h *host)
 	if r.rider == nil {
 		r.rider = new(rider)
 	}
-	r.rider.moved, r.rider.waits, r.state = false, false, riding
+	r.rider.moved, r.rider.begun, r.state = false, false, riding
 	c.inFlight.push(r)
 	c.embark(r, on)
 	return true
@@ -131,7 +131,6 @@ func (c *Client) embark(r, on *place) {
 	r.rider.on = on
 	k := on.carrier
 	if k.session == nil {
-		r.rider.waits = true
 		k.waiting = append(k.waiting, r)
 		if len(k.waiting) == 1 {
 			on.host.coming = on
@@ -166,7 +165,7 @@ func (c *Client) board(r *place) {
 			return
 		}
 	}
-	r.rider.stream.Owner, r.rider.start, r.reused = r, k.wrote, k.served
+	r.rider.stream.Owner, r.rider.start, r.rider.begun, r.reused = r, k.wrote, true, k.served
 	k.session.Open(&r.rider.stream, request, r.wire.Limits)
 	k.riders++
 	c.relist(on)
@@ -182,13 +181,20 @@ func (c *Client) carry(p *place) {
 	c.converse(p)
 }
 
+// room is how many streams may begin now: one, until the server has said how many it allows.
+func (k *carrier) room() int {
+	if !k.session.Greeted() {
+		return 1 - k.riders
+	}
+	return k.session.Room()
+}
+
 // boardWaiting begins the streams of riders that wait, as many as the server allows.
 func (c *Client) boardWaiting(p *place) {
 	k := p.carrier
-	for len(k.waiting) > 0 && k.session.Room() > 0 {
+	for len(k.waiting) > 0 && k.room() > 0 {
 		r := k.waiting[0]
 		k.waiting = slices.Delete(k.waiting, 0, 1)
-		r.rider.waits = false
 		c.board(r)
 	}
 }
@@ -325,11 +331,20 @@ func (c *Client) reply(p *place) {
 		return
 	}
 	k := p.carrier
-	if k.riders == 0 && (k.session.Leaving() || k.served && p.wire.Close) {
-		c.close(p)
-		return
+	leaving := k.session.Leaving()
+	waiting := k.waiting
+	if leaving {
+		k.waiting = nil // they have to go elsewhere
 	}
 	c.relist(p)
+	if k.riders == 0 && (leaving || k.served && p.wire.Close) {
+		c.close(p)
+	}
+	if leaving {
+		for _, r := range waiting {
+			c.move(r, io.EOF)
+		}
+	}
 }
 
 // hear reads into the shared buffer. The error is wouldBlock if there is nothing more to read for now.
@@ -377,7 +392,9 @@ func (c *Client) alight(p *place, lost error) {
 	k := p.carrier
 	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
 		r := s.Owner.(*place)
-		k.riders--
+		if k.riders--; k.riders == 0 {
+			p.idleSince = c.clock.Now()
+		}
 		err := s.Err()
 		switch {
 		case lost != nil && r.reused && k.wrote == r.rider.start:
@@ -392,15 +409,12 @@ func (c *Client) alight(p *place, lost error) {
 		r.in, r.out = s.In(), s.Out()
 		c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !p.wire.Close)
 	}
-	if k.riders == 0 {
-		p.idleSince = c.latest
-	}
 }
 
 // move puts a rider on another connection, as its own did not begin to send it, or as the server said that it did not
 // process it (RFC 9113, section 6.8). The request was begun, so Send cannot refuse it any more: without room it fails.
 func (c *Client) move(r *place, err error) {
-	r.rider.moved, r.rider.waits = errors.Is(err, http2.ErrUnprocessed), false
+	r.rider.moved, r.rider.begun = errors.Is(err, http2.ErrUnprocessed), false
 	on := c.boardable(c.clock.Now(), r.host, r.wire)
 	if on == nil {
 		c.held = false
@@ -413,7 +427,7 @@ func (c *Client) move(r *place, err error) {
 // relist puts a connection into the list of those with room, or takes it out.
 func (c *Client) relist(p *place) {
 	k := p.carrier
-	room := p.state == carrying && k.riders < p.wire.Streams && !k.blocked && len(k.waiting) == 0 && k.session.Room() > 0 && !(k.served && p.wire.Close)
+	room := p.state == carrying && k.riders < p.wire.Streams && !k.blocked && len(k.waiting) == 0 && k.room() > 0 && !(k.served && p.wire.Close)
 	switch {
 	case !room:
 		c.unlist(p)
@@ -472,7 +486,7 @@ func (c *Client) unopened(p *place, err error, rest string) {
 func (c *Client) disembark(r *place) {
 	on := r.rider.on
 	k := on.carrier
-	if r.rider.waits {
+	if !r.rider.begun {
 		k.waiting = slices.DeleteFunc(k.waiting, func(w *place) bool { return w == r })
 		if k.session == nil && len(k.waiting) == 0 {
 			c.overdue(on)

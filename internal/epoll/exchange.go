@@ -220,7 +220,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 
 // heard returns the answer to the request of a place, as far as it came.
 func (p *place) heard() check.Answer {
-	if p.state == riding {
+	if p.state == riding && p.rider.begun {
 		return &p.rider.stream
 	}
 	return &p.answer

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -105,10 +107,20 @@ func readBody(w http.ResponseWriter, r *http.Request, to any) (status int, why s
 	switch _, large := errors.AsType[*http.MaxBytesError](err); {
 	case large:
 		return http.StatusRequestEntityTooLarge, "the command is too large; send at most 4096 bytes"
+	case mistyped(err) != "":
+		return http.StatusBadRequest, mistyped(err)
 	case err != nil:
 		return http.StatusBadRequest, "the command cannot be read: " + printable.Clip(err.Error(), 200)
 	}
 	return 0, ""
+}
+
+// mistyped says which field of a command has a value of another kind than text; "" if that is not what is wrong.
+func mistyped(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" && wrong.Type.Kind() == reflect.String {
+		return fmt.Sprintf("%s: is a %s; give text in quotes, such as \"600\"", printable.Clip(wrong.Field, 50), wrong.Value)
+	}
+	return ""
 }
 
 // cached keeps what load returns for a moment, so that many pages cost Redis as much as one.

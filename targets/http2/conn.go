@@ -26,7 +26,6 @@ type Conn struct {
 	leaving bool    // GOAWAY came
 	last    uint32  // stream that the peer processes, once it is leaving
 
-	greeted bool
 	peer    settings
 	window  int64     // bytes of bodies that we may send
 	sending []*Stream // with bytes to send and a window of their own
@@ -36,6 +35,7 @@ type Conn struct {
 	out     []byte // from index written on not yet written
 	written int
 	total   int64 // bytes of output so far, as of the end of out
+	shown   int64 // bytes of output so far that may have been written: Output returned them, and Wrote took none back
 	replies int   // bytes of out that the peer asked for
 
 	reader  reader
@@ -64,9 +64,6 @@ func NewConn(l http1.Limits) *Conn {
 	c.greet()
 	return c
 }
-
-// Greeted reports whether the server's settings have come: it speaks HTTP/2.
-func (c *Conn) Greeted() bool { return c.greeted }
 
 // Streams is the number of streams in flight.
 func (c *Conn) Streams() int { return len(c.open) }
@@ -197,7 +194,7 @@ func (c *Conn) close(s *Stream, err error) {
 // end gives a stream to Ended.
 func (c *Conn) end(s *Stream, err error) {
 	s.err, s.body = err, nil
-	if c.total-int64(c.unwritten()) <= s.at {
+	if c.shown <= s.at {
 		s.out = 0
 	}
 	c.ended = append(c.ended, s)

@@ -12,15 +12,20 @@ const frameHeader = 9 // bytes
 // time. The bytes stay as they are until Wrote, so they may be written while another goroutine calls other methods.
 func (c *Conn) Output() []byte {
 	c.sendBodies()
+	c.shown = c.total
 	return c.out[c.written:]
 }
 
 // Wrote says that the first n bytes of Output were written.
 func (c *Conn) Wrote(n int) {
 	c.written += n
+	c.shown = c.total - int64(c.unwritten())
 	c.replies = max(0, c.replies-n)
 	switch {
 	case c.written < len(c.out):
+		if c.written >= maxUnwritten {
+			c.out, c.written = append(c.out[:0], c.out[c.written:]...), 0
+		}
 	case cap(c.out) > 2*maxUnwritten:
 		c.out, c.written = nil, 0
 	default:
@@ -31,7 +36,7 @@ func (c *Conn) Wrote(n int) {
 // unwritten is how much output waits, without bodies.
 func (c *Conn) unwritten() int { return len(c.out) - c.written }
 
-// append adds output. What was written is given up first, if it is much.
+// append adds output.
 func (c *Conn) append(b []byte) {
 	c.total += int64(len(b))
 	c.out = append(c.out, b...)

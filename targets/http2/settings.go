@@ -19,7 +19,6 @@ func (c *Conn) readSettings(f frame, payload []byte) error {
 	if f.flags.Has(http2.FlagSettingsAck) {
 		return nil // ours hold from the beginning on: the peer can only have less from us than it may send
 	}
-	c.greeted = true
 	for ; len(payload) > 0; payload = payload[6:] {
 		id := http2.SettingID(binary.BigEndian.Uint16(payload))
 		if err := c.set(id, binary.BigEndian.Uint32(payload[2:])); err != nil {
@@ -122,3 +121,6 @@ func (c *Conn) restore(s *Stream, size int64) {
 		s.out += frameHeader + 4
 	}
 }
+
+// Greeted reports whether the settings of the server have come, with the number of streams that it allows.
+func (c *Conn) Greeted() bool { return c.reader.greeted }

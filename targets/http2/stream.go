@@ -108,5 +108,5 @@ func (s *Stream) Location() string {
 func (s *Stream) In() int { return s.in }
 
 // Out is the same for the frames that were sent. After the end it is 0 if no byte of the request was written: then the
-// server cannot have it.
+// server cannot have it. What Output returned counts as written until Wrote tells.
 func (s *Stream) Out() int { return s.out }

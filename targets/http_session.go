@@ -1,0 +1,296 @@
+package targets
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
+)
+
+// Limits of a session.
+const (
+	sessionBuffer = 16 << 10        // bytes, for reading
+	writePatience = 5 * time.Second // for what no request waits for, such as answers to PING
+	lastWords     = time.Second     // for what the peer or we have to say after the other one stopped listening
+)
+
+// A session is what a connection of HTTP/2 needs: it carries requests of several goroutines at the same time. Its own
+// goroutine reads. A request writes what there is to write, unless another one does that: then the other one goes on with
+// it. So the requests of a moment leave together.
+type session struct {
+	conn *conn
+
+	mu      sync.Mutex
+	streams *http2.Conn
+	waiting []*rider // without a stream yet: the server allows no more
+	writing bool     // one goroutine writes
+	err     error    // the session has ended, or will when the write returns
+	broken  error    // of a write: nothing more is sent, but an answer may come
+}
+
+// A rider is a request on a session.
+type rider struct {
+	stream  http2.Stream
+	request http2.Request // if each one is different
+	ready   *http2.Request
+	limits  http1.Limits
+	halted  func() bool
+
+	over   chan struct{} // has room for one: the request has ended, or will never begin
+	timer  *time.Timer
+	begun  bool // it has a stream
+	ended  bool // over was sent
+	failed error
+}
+
+// newRider returns a rider for a pool.
+func newRider() any {
+	r := &rider{over: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	r.timer.Stop()
+	return r
+}
+
+// newSession begins HTTP/2 on a connection. It reads until the connection is closed.
+func newSession(c *conn) *session {
+	s := &session{conn: c, streams: http2.NewConn(http1.Limits{})}
+	_ = c.raw.SetDeadline(time.Time{}) // each request has its own
+	go s.read()
+	return s
+}
+
+// greet sends our settings before the first request: a server does not wait for them for long.
+func (s *session) greet() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flushLater()
+}
+
+// usable reports whether the session takes requests, as far as is known.
+func (s *session) usable() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err == nil && s.broken == nil && !s.streams.Leaving()
+}
+
+// roundTrip sends m, and waits for its answer. The deadline of e, or the end of ctx, ends only this request.
+func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out reply) {
+	r := e.riders.Get().(*rider)
+	defer e.riders.Put(r)
+	r.ready, r.limits, r.halted, r.begun, r.ended, r.failed = m.ready, e.expect.limits, e.halted, false, false, nil
+	if r.ready == nil {
+		if err := r.request.Encode(m.scheme(), m.wire); err != nil {
+			return reply{err: err, phase: ClassProtocol, keep: true}
+		}
+		r.ready = &r.request
+	}
+	s.mu.Lock()
+	if s.err == nil && len(s.waiting) == 0 && s.streams.Room() > 0 {
+		s.begin(r)
+	} else {
+		s.waiting = append(s.waiting, r)
+	}
+	s.board()
+	s.flush(ctx, e.deadline)
+	s.mu.Unlock()
+	err := s.await(ctx, e.deadline, r)
+	out = reply{err: cmp.Or(err, r.failed), phase: ClassProtocol, again: errors.Is(r.failed, http2.ErrUnprocessed)}
+	if r.begun {
+		s.result(r, e, &out)
+	}
+	out.keep = s.usable() && !m.close
+	return out
+}
+
+// result completes the reply to a request that had a stream.
+func (s *session) result(r *rider, e *asking, out *reply) {
+	a := &r.stream
+	out.err = cmp.Or(out.err, a.Err())
+	out.again = errors.Is(out.err, http2.ErrUnprocessed)
+	if errors.Is(out.err, http1.ErrBody) {
+		out.err = errBodyLimit
+	}
+	took := time.Since(e.began)
+	answer := e.expect.view(a)
+	out.status, out.location, out.in, out.out = answer.Status(), a.Location(), int64(a.In()), int64(a.Out())
+	if out.err = e.expect.late(out.err, took); out.err == nil {
+		out.failed = e.expect.failed(answer, took, e.session)
+	}
+	a.Release()
+}
+
+// begin opens the stream of a rider. The lock is held.
+func (s *session) begin(r *rider) {
+	r.begun = true
+	r.stream.Owner = r
+	s.streams.Open(&r.stream, r.ready, r.limits)
+}
+
+// await waits until a request has ended. An error says that it was given up.
+func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err error) {
+	r.timer.Reset(time.Until(deadline))
+	defer r.timer.Stop()
+	select {
+	case <-r.over:
+		return nil
+	case <-ctx.Done():
+		err = ctx.Err()
+	case <-r.timer.C:
+		err = context.DeadlineExceeded
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.ended { // at the same time
+		<-r.over
+		return nil
+	}
+	if r.begun {
+		s.streams.Cancel(&r.stream)
+	} else {
+		s.waiting = slices.DeleteFunc(s.waiting, func(w *rider) bool { return w == r })
+	}
+	s.board()
+	s.flushLater()
+	return err
+}
+
+// end lets the goroutine of a rider go on. The lock is held.
+func (r *rider) end(err error) {
+	r.failed, r.ended = err, true
+	r.over <- struct{}{}
+}
+
+// board begins the requests that wait, as many as the server allows. If it allows no more, ever, they go elsewhere. The
+// lock is held.
+func (s *session) board() {
+	for ; len(s.waiting) > 0; s.waiting = slices.Delete(s.waiting, 0, 1) {
+		r := s.waiting[0]
+		switch {
+		case s.err != nil:
+			r.end(s.err)
+		case s.streams.Leaving():
+			r.end(http2.ErrUnprocessed)
+		case s.streams.Room() == 0:
+			return
+		case r.halted():
+			r.end(context.Canceled)
+		default:
+			s.begin(r)
+		}
+	}
+}
+
+// flush writes what there is to write, unless another goroutine does. The lock is held, but not during the writes. The end
+// of ctx, and the deadline, end the session: half a frame may have been written.
+func (s *session) flush(ctx context.Context, deadline time.Time) {
+	if s.writing {
+		return
+	}
+	s.writing = true
+	for s.err == nil && s.broken == nil {
+		out := s.streams.Output()
+		if len(out) == 0 {
+			break
+		}
+		s.mu.Unlock()
+		n, err := s.write(ctx, deadline, out)
+		s.mu.Lock()
+		s.streams.Wrote(n)
+		switch {
+		case err == nil:
+		case isTimeout(err):
+			s.fail(err)
+		default:
+			// The server may have answered before it hung up. That says more than our broken pipe.
+			s.broken = err
+			_ = s.conn.raw.SetReadDeadline(time.Now().Add(lastWords))
+		}
+	}
+	s.writing = false
+	if s.err != nil {
+		s.settle()
+	}
+}
+
+// flushLater is flush for a goroutine that must not wait. The lock is held.
+func (s *session) flushLater() {
+	if s.writing || s.err != nil || s.broken != nil || len(s.streams.Output()) == 0 {
+		return
+	}
+	go func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.flush(context.Background(), time.Now().Add(writePatience))
+	}()
+}
+
+// write writes until the deadline, or the end of ctx.
+func (s *session) write(ctx context.Context, deadline time.Time, b []byte) (int, error) {
+	_ = s.conn.raw.SetWriteDeadline(deadline)
+	s.conn.watch.begin(ctx)
+	defer s.conn.watch.finish()
+	return s.conn.wire.Write(b)
+}
+
+// read reads until the connection ends.
+func (s *session) read() {
+	buf := make([]byte, sessionBuffer)
+	for {
+		n, err := s.conn.wire.Read(buf)
+		s.mu.Lock()
+		bad := s.streams.Feed(buf[:n])
+		s.deliver()
+		if bad != nil {
+			s.explain()
+			err = bad
+		}
+		if err != nil {
+			s.fail(cmp.Or(s.broken, err))
+			s.mu.Unlock()
+			return
+		}
+		s.board()
+		s.flushLater()
+		s.mu.Unlock()
+	}
+}
+
+// explain tells the server what it did wrong, if that is possible at once. The lock is held, but not during the write.
+func (s *session) explain() {
+	if s.writing {
+		return
+	}
+	s.writing = true
+	out := s.streams.Output()
+	s.mu.Unlock()
+	_, _ = s.write(context.Background(), time.Now().Add(lastWords), out)
+	s.mu.Lock()
+	s.writing = false
+}
+
+// deliver ends the requests whose streams have ended. The lock is held.
+func (s *session) deliver() {
+	for a := s.streams.Ended(); a != nil; a = s.streams.Ended() {
+		a.Owner.(*rider).end(nil)
+	}
+}
+
+// fail ends the session, and its requests as soon as it is clear what was written of them. The lock is held.
+func (s *session) fail(err error) {
+	s.err = cmp.Or(s.err, err)
+	s.conn.raw.Close() // ends a write
+	if !s.writing {
+		s.settle()
+	}
+}
+
+// settle ends the requests of a session that has ended. The lock is held.
+func (s *session) settle() {
+	s.streams.Fail(s.err)
+	s.deliver()
+	s.board()
+}
