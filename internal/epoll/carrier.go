@@ -181,18 +181,10 @@ func (c *Client) carry(p *place) {
 	c.converse(p)
 }
 
-// room is how many streams may begin now: one, until the server has said how many it allows.
-func (k *carrier) room() int {
-	if !k.session.Greeted() {
-		return 1 - k.riders
-	}
-	return k.session.Room()
-}
-
 // boardWaiting begins the streams of riders that wait, as many as the server allows.
 func (c *Client) boardWaiting(p *place) {
 	k := p.carrier
-	for len(k.waiting) > 0 && k.room() > 0 {
+	for len(k.waiting) > 0 && k.session.Room() > 0 {
 		r := k.waiting[0]
 		k.waiting = slices.Delete(k.waiting, 0, 1)
 		c.board(r)
@@ -222,6 +214,10 @@ func (c *Client) speak(p *place) {
 	if err := c.tell(p); err != nil {
 		p.writeErr, p.readable = err, true
 		c.converse(p)
+		return
+	}
+	if len(p.carrier.waiting) > 0 { // there may be room for them now
+		c.reply(p)
 		return
 	}
 	c.relist(p)
@@ -427,7 +423,7 @@ func (c *Client) move(r *place, err error) {
 // relist puts a connection into the list of those with room, or takes it out.
 func (c *Client) relist(p *place) {
 	k := p.carrier
-	room := p.state == carrying && k.riders < p.wire.Streams && !k.blocked && len(k.waiting) == 0 && k.room() > 0 && !(k.served && p.wire.Close)
+	room := p.state == carrying && k.riders < p.wire.Streams && !k.blocked && len(k.waiting) == 0 && k.session.Room() > 0 && !(k.served && p.wire.Close)
 	switch {
 	case !room:
 		c.unlist(p)

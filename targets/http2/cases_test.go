@@ -83,6 +83,18 @@ func play(tb testing.TB, c *http2test.Case, next func(left int) int) (r result) 
 	conn, p := NewConn(http1.Limits{}), new(peer)
 	streams := make([]Stream, c.Count())
 	requests := make([]Request, len(streams))
+	ended := map[*Stream]int{}
+	feed := func(b []byte) {
+		for len(b) > 0 {
+			n := next(len(b))
+			conn.Feed(b[:n])
+			b = b[n:]
+			p.read(tb, conn, 1000)
+		}
+		for s := conn.Ended(); s != nil; s = conn.Ended() {
+			ended[s]++
+		}
+	}
 	for i := range streams {
 		method := c.Method
 		if method == "" {
@@ -96,21 +108,11 @@ func play(tb testing.TB, c *http2test.Case, next func(left int) int) (r result) 
 			tb.Fatal("no room")
 		}
 		conn.Open(&streams[i], &requests[i], http1.Limits{Body: c.BodyLimit})
-	}
-	ended := map[*Stream]int{}
-	feed := func(b []byte) {
-		for len(b) > 0 {
-			n := next(len(b))
-			conn.Feed(b[:n])
-			b = b[n:]
-			p.read(tb, conn, 1000)
-		}
-		for s := conn.Ended(); s != nil; s = conn.Ended() {
-			ended[s]++
+		p.read(tb, conn, 1000)
+		if i == 0 {
+			feed(c.First()) // it says how many streams there may be
 		}
 	}
-	p.read(tb, conn, 1000)
-	feed(c.First())
 	for i, step := range c.Steps {
 		if p.body < step.After {
 			tb.Fatalf("%s: step %d: %d bytes instead of %d", c.Name, i, p.body, step.After)
@@ -136,7 +138,7 @@ func play(tb testing.TB, c *http2test.Case, next func(left int) int) (r result) 
 		}
 		outcomes, in = append(outcomes, fmt.Sprintf("%+v", o)), append(in, fmt.Sprint(s.In()))
 	}
-	return result{strings.Join(outcomes, " "), strings.Join(in, " "), p.sent, conn.Room() == 0, p.pings}
+	return result{strings.Join(outcomes, " "), strings.Join(in, " "), p.sent, conn.Leaving(), p.pings}
 }
 
 // class returns the class of an error, as package targets does.

@@ -69,12 +69,16 @@ func NewConn(l http1.Limits) *Conn {
 func (c *Conn) Streams() int { return len(c.open) }
 
 // Room is how many streams may be opened now. It is 0 after the end, while the server leaves, and while too much output
-// is unwritten.
+// is unwritten. Until the server has said how many it allows, there is room for one: RFC 9113, 5.1.2 allows any number,
+// but servers end connections on which more come than they say a moment later.
 func (c *Conn) Room() int {
 	if c.Leaving() || c.unwritten() >= maxUnwritten {
 		return 0
 	}
 	most := min(int64(c.peer.streams), int64(lastID-c.next)/2+1)
+	if !c.reader.greeted {
+		most = 1
+	}
 	return int(max(0, most-int64(len(c.open))))
 }
 

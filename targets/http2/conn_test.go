@@ -104,7 +104,7 @@ func TestStaticNames(t *testing.T) {
 // TestRoom: streams are opened as far as the peer and the output allow it.
 func TestRoom(t *testing.T) {
 	c := NewConn(http1.Limits{})
-	if n := c.Room(); n != 100 {
+	if n := c.Room(); n != 1 {
 		t.Errorf("%d before the settings", n)
 	}
 	c = begun(t, 3, 2)

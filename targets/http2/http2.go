@@ -52,7 +52,7 @@ const (
 	frameSize     = 16384   // of the payload of a frame, both ways, before anybody says another (RFC 9113, 4.2)
 	largestFrame  = 1 << 24 // no peer may allow as much
 	tableSize     = 4096    // of the table of the header compression
-	streamsAtOnce = 100     // before the peer says another
+	streamsAtOnce = 100     // if the peer names no number
 
 	maxUnwritten = 64 << 10 // of output; beyond it no streams are opened and no bodies are taken
 	maxReplies   = 64 << 10 // of unwritten output that the peer asked for

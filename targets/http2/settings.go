@@ -121,6 +121,3 @@ func (c *Conn) restore(s *Stream, size int64) {
 		s.out += frameHeader + 4
 	}
 }
-
-// Greeted reports whether the settings of the server have come, with the number of streams that it allows.
-func (c *Conn) Greeted() bool { return c.reader.greeted }

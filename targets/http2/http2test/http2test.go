@@ -22,7 +22,7 @@ type Case struct {
 	Body      int    // bytes of the body of each request
 	BodyLimit int64  // largest body that the requests accept; 0 = any
 
-	Raw    bool   // the connection begins with Steps; else with the server's settings
+	Raw    bool   // the connection begins with Steps; else with the server's settings, at once
 	Steps  []Step // what the server sends, in order, once it has seen the heads of all requests
 	Closes bool   // it closes after the steps; else it keeps the connection open and silent
 

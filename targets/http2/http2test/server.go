@@ -173,10 +173,10 @@ func (s *Server) read(conn net.Conn, first bool) {
 
 // play sends what the case says.
 func (s *Server) play(conn net.Conn) {
+	s.write(conn, s.c.First())
 	if !s.await(func() bool { return s.requests >= s.c.Count() }) {
 		return
 	}
-	s.write(conn, s.c.First())
 	for _, step := range s.c.Steps {
 		if !s.await(func() bool { return s.body >= step.After }) {
 			return
