@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/loadctl/loadctl/targets/grpc"
@@ -114,7 +115,7 @@ func (c *conn) converse(r *http2.Request, l http1.Limits) (*http2.Stream, error)
 			}
 		}
 		n, err := c.wire.Read(c.buf)
-		if failed := h.Feed(c.buf[:n]); failed != nil {
+		if failed := h.Feed(c.buf[:n]); failed != nil || errors.Is(err, io.EOF) && !h.Greeted() {
 			return nil, errors.New("it does not speak HTTP/2, which gRPC needs")
 		}
 		if err != nil {

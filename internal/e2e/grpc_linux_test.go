@@ -71,9 +71,9 @@ func TestGRPCReports(t *testing.T) {
 	besides(t)
 	s := rpctest.Start(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
-	b.loadctl("create", "named", "--url", s.URL("UnaryCall"), "-d", `{"responseStatus": {"code": 5, "message": "s3cr3t"}}`, "-H", "x-key: s3cr3t", "--qps", "200", "--duration", "1s",
-		"--expect", "OK,NOT_FOUND", "--threshold", "status{code=NOT_FOUND}:rate>99%")
-	b.worker("named", append(patient(), "--allow-any")...).judged()
+	b.loadctl(append([]string{"create", "named", "--min-workers", "1"}, append(patient(), "--url", s.URL("UnaryCall"), "-d", `{"responseStatus": {"code": 5, "message": "gone"}}`, "-H", "x-key: s3cr3t", "--qps", "200", "--duration", "1s",
+		"--expect", "OK,NOT_FOUND", "--threshold", "status{code=NOT_FOUND}:rate>99%")...)...)
+	b.worker("named", "--allow-any").judged()
 	r := b.told("named")
 	if s.Calls() != 200 || r.StatusCodes["NOT_FOUND"] != 200 || len(r.Errors) > 0 || r.Thresholds[0].Result == "failed" {
 		t.Errorf("%d calls, %v, errors %v, %+v", s.Calls(), r.StatusCodes, r.Errors, r.Thresholds)
