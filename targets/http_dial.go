@@ -91,7 +91,7 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	wire := tls.Client(s, config)
 	if err := wire.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{err})
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{unagreed(err, to.streams > 0)})
 	}
 	if to.streams > 0 && wire.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
 		raw.Close()

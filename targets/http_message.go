@@ -117,12 +117,18 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	if !m.text.Varies() && !m.body.Varies() {
 		m.wire = m.fill(nil, m.request, nil)
 		m.text, m.body = template.Text{}, template.Text{} // wire has it all, and a body may be long
-		if s.version() == HTTP2 {
-			m.ready = new(http2.Request)
-			return m, m.ready.Encode(m.scheme(), m.wire)
-		}
+		return m, m.prepare()
 	}
 	return m, nil
+}
+
+// prepare encodes a message for HTTP/2 that does not vary.
+func (m *message) prepare() error {
+	if m.spec.version() != HTTP2 {
+		return nil
+	}
+	m.ready = new(http2.Request)
+	return m.ready.Encode(m.scheme(), m.wire)
 }
 
 // The salts of the texts of a request: see template.Options.

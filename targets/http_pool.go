@@ -325,8 +325,9 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 
 // occupy takes a seat on an idle connection. The lock is held.
 func (p *pool) occupy(c *conn) {
-	c.aged = c.riders == 0 && time.Since(c.idleSince) > idleLimit
-	c.drained = c.drained || c.aged
+	if c.riders == 0 && time.Since(c.idleSince) > idleLimit {
+		c.aged, c.drained = true, true
+	}
 	if c.riders++; c.riders == c.to.seats() || c.drained {
 		p.remove(c)
 	}

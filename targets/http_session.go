@@ -200,7 +200,7 @@ func (s *session) flush(ctx context.Context, deadline time.Time) {
 		n, err := s.write(ctx, deadline, out)
 		s.mu.Lock()
 		s.streams.Wrote(n)
-		s.board() // there is room again
+		s.board() // there may be room again
 		switch {
 		case err == nil:
 		case isTimeout(err):

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The versions of HTTP that Spec.HTTP can name.
@@ -35,6 +36,15 @@ const (
 )
 
 var errNotHTTP2 = errors.New("the server does not speak HTTP/2; add --http 1.1, or leave --http out")
+
+// unagreed returns the error of a handshake that offered HTTP/2 or not, in words that say what to do if the server has no
+// HTTP/2. Package tls has no type for what the server says then.
+func unagreed(err error, offered bool) error {
+	if offered && strings.Contains(err.Error(), "no application protocol") {
+		return errNotHTTP2
+	}
+	return err
+}
 
 // protocols returns what connections with TLS offer: the one version that requests use.
 func (s Spec) protocols() []string {

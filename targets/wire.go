@@ -189,7 +189,7 @@ func (w *Wire) Encode(r *http2.Request, message []byte) error {
 func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 	s := tls.Client(c, w.secure)
 	if err := s.Handshake(); err != nil {
-		return nil, handshakeError{err}
+		return nil, handshakeError{unagreed(err, w.Streams > 0)}
 	}
 	if w.Streams > 0 && s.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
 		return nil, handshakeError{errNotHTTP2}

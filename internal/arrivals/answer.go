@@ -10,6 +10,7 @@ import (
 
 // An answer holds the bytes written for one status, built once.
 type answer struct {
+	status   int
 	withBody []byte
 	bare     []byte // the same without a body, for HEAD
 }
@@ -19,10 +20,10 @@ func newAnswer(status int) answer {
 	head := fmt.Sprintf("HTTP/1.1 %d %s\r\n", status, http.StatusText(status))
 	if status == http.StatusNoContent || status == http.StatusNotModified {
 		empty := []byte(head + "\r\n")
-		return answer{empty, empty}
+		return answer{status, empty, empty}
 	}
 	head += "Content-Length: 2\r\n\r\n"
-	return answer{[]byte(head + "ok"), []byte(head)}
+	return answer{status, []byte(head + "ok"), []byte(head)}
 }
 
 // answer returns the answer for the next request.

@@ -1,4 +1,4 @@
-// Package arrivals is an HTTP/1.1 server that records when each request arrived. Tests of exactness send to it and then
+// Package arrivals is an HTTP server that records when each request arrived. Tests of exactness send to it and then
 // read how many requests came, and when: so what the generator reports is checked against what a server saw.
 //
 //	srv, err := arrivals.Start(arrivals.Options{})
@@ -16,7 +16,8 @@
 //
 // It is fast because it does little: no routing, no header map, one write for a prebuilt answer. It is a test
 // instrument, not a web server: bodies need a Content-Length, and lines of more than 8 KiB end the connection. With a
-// Site it routes requests, and net/http reads them: slower, and all that HTTP/1.1 has. Records are the same.
+// Site it routes requests, and net/http reads them: slower, and all that HTTP/1.1 has. Records are the same. A connection
+// that begins as HTTP/2 does is read by net/http too.
 package arrivals
 
 import (
@@ -74,6 +75,7 @@ type Options struct {
 // concurrent use.
 type Server struct {
 	opts     Options
+	secure   *tls.Config // with the protocols; nil without TLS
 	listener net.Listener
 	began    time.Time // zero of all times, on the monotonic clock
 	usual    answer
@@ -134,6 +136,12 @@ func Start(opts Options) (*Server, error) {
 		first:    make(chan struct{}),
 		closing:  make(chan struct{}),
 		open:     make(map[net.Conn]struct{}),
+	}
+	if opts.TLS != nil {
+		s.secure = opts.TLS.Clone()
+		if opts.Echo == "" {
+			s.secure.NextProtos = []string{"h2", "http/1.1"}
+		}
 	}
 	switch socket, datagrams := listener.(packets); {
 	case datagrams:

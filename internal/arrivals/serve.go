@@ -54,7 +54,7 @@ func (s *Server) next() (net.Conn, *lane, bool) {
 			continue
 		}
 		if s.opts.TLS != nil {
-			conn = tls.Server(conn, s.opts.TLS)
+			conn = tls.Server(conn, s.secure)
 		}
 		l, ok := s.enter(conn)
 		if !ok {
@@ -97,6 +97,10 @@ func (s *Server) leave(conn net.Conn, l *lane) {
 // delayed, and answered.
 func (s *Server) serve(conn net.Conn, l *lane) {
 	br := bufio.NewReaderSize(conn, lineLimit)
+	if begins, _ := br.Peek(len(preface)); string(begins) == preface {
+		s.serveStreams(conn, br, l)
+		return
+	}
 	path := make([]byte, 0, 256) // grows once to the longest path and stays
 	for {
 		req, target, err := readRequest(br, path[:0])

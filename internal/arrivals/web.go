@@ -1,9 +1,9 @@
 package arrivals
 
 import (
+	"cmp"
 	"context"
 	"io"
-	"log"
 	"maps"
 	"net"
 	"net/http"
@@ -21,21 +21,21 @@ type webConn struct {
 	server *Server
 	lane   *lane
 	// readAt is when the first byte of the present request was read, in ns since the server began; 0 = not yet.
-	readAt atomic.Int64
-	close  func() error
+	readAt    atomic.Int64
+	recording sync.Mutex
+	close     func() error
 }
 
 // ofConn is the key of a request's webConn in its context.
 type ofConn struct{}
 
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, ofConn{}, c)
+}
+
 // serveSite serves connections with net/http until the server closes.
 func (s *Server) serveSite() {
-	web := http.Server{
-		Handler:                      http.HandlerFunc(s.serveWeb),
-		ConnContext:                  func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, ofConn{}, c) },
-		DisableGeneralOptionsHandler: true,                       // it would answer OPTIONS * uncounted
-		ErrorLog:                     log.New(io.Discard, "", 0), // of peers that are gone or speak another protocol
-	}
+	web := newWeb(s.serveWeb)
 	_ = web.Serve(webListener{s.listener, s}) // net.ErrClosed
 }
 
@@ -76,14 +76,14 @@ func (c *webConn) Close() error { return c.close() }
 // serveWeb receives a request whole, records it, waits, and answers. The steps are those of serve.
 func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(ofConn{}).(*webConn)
+	began := int64(time.Since(s.began))
 	body, err := readBody(r)
 	if err != nil {
 		panic(http.ErrAbortHandler) // no whole request: net/http ends the connection
 	}
-	at := int64(time.Since(s.began))
 	route := s.opts.Site.Find(r)
+	at := c.arrived(route.Index, r.RequestURI)
 	s.firstAt.CompareAndSwap(0, at)
-	s.arrived(s.laneOf(c.lane, route.Index), at, []byte(r.RequestURI))
 	for _, u := range s.opts.Unique {
 		u.Count(r, body)
 	}
@@ -91,9 +91,10 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	if !s.holdRoute(route, until) {
 		panic(http.ErrAbortHandler)
 	}
-	began := c.readAt.Swap(0) // before the answer leaves: the client may send the next request at once
-	if began == 0 {
-		began = at // it was read together with the one before
+	// Before the answer leaves: the client may send the next request at once. With HTTP/2 it may have, so there the time
+	// of the first byte is not known.
+	if readAt := c.readAt.Swap(0); r.ProtoMajor == 1 {
+		began = cmp.Or(readAt, at) // 0: it was read together with the one before
 	}
 	if write(w, reply) == nil {
 		route.Sent(reply.Status, time.Since(s.began)-time.Duration(began))

@@ -47,6 +47,8 @@ func socketCases(t *testing.T) map[string]socketCase {
 		}, func() { store.Client().Del(t.Context(), "n") }},
 		"h2c":   counted(t, false, "--streams", "5", "-d", "hello ${ordinal}"),
 		"https": counted(t, true, "-k"),
+		// Redirects are for the target that blocks.
+		"h2c, blocking": counted(t, false, "--streams", "5", "--redirects", "1"),
 	}
 }
 

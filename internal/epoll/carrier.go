@@ -4,12 +4,8 @@ package epoll
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
@@ -28,6 +24,8 @@ type carrier struct {
 	listed  bool        // it is in the idle list of its host: there is room for a rider
 	dirty   bool        // it is in Client.unsent, with something to write
 	wrote   int64       // bytes that the peer took
+	heard   int64       // bytes that came
+	doubted bool        // a request got no sign of life in all its time: the connection takes no more
 }
 
 // A rider is what a place needs whose request is a stream of a carrier.
@@ -36,6 +34,7 @@ type rider struct {
 	stream  http2.Stream
 	request http2.Request // if each request is different
 	start   int64         // carrier.wrote when the request began
+	heard   int64         // carrier.heard then
 	begun   bool          // it has a stream; else it waits at its carrier
 	moved   bool          // it has left a connection whose server did not process it
 }
@@ -165,7 +164,7 @@ func (c *Client) board(r *place) {
 			return
 		}
 	}
-	r.rider.stream.Owner, r.rider.start, r.rider.begun, r.reused = r, k.wrote, true, k.served
+	r.rider.stream.Owner, r.rider.start, r.rider.heard, r.rider.begun, r.reused = r, k.wrote, k.heard, true, k.served
 	k.session.Open(&r.rider.stream, request, r.wire.Limits)
 	k.riders++
 	c.relist(on)
@@ -181,16 +180,6 @@ func (c *Client) carry(p *place) {
 	c.converse(p)
 }
 
-// boardWaiting begins the streams of riders that wait, as many as the server allows.
-func (c *Client) boardWaiting(p *place) {
-	k := p.carrier
-	for len(k.waiting) > 0 && k.session.Room() > 0 {
-		r := k.waiting[0]
-		k.waiting = slices.Delete(k.waiting, 0, 1)
-		c.board(r)
-	}
-}
-
 // arrived notes that no more riders may wait for a connection to open.
 func (c *Client) arrived(p *place) {
 	if p.host.coming == p {
@@ -198,232 +187,10 @@ func (c *Client) arrived(p *place) {
 	}
 }
 
-// speakAll writes what was begun since the last Poll: the requests of a connection leave together.
-func (c *Client) speakAll() {
-	for i := 0; i < len(c.unsent); i++ { // it may grow: riders move
-		if p := c.unsent[i]; p.carrier != nil && p.carrier.dirty {
-			c.speak(p)
-		}
-	}
-	c.unsent = c.unsent[:0]
-}
-
-// speak writes what there is to say, as far as the peer takes it. If it takes nothing any more, what it has said in the
-// meantime counts, and then the connection ends.
-func (c *Client) speak(p *place) {
-	if err := c.tell(p); err != nil {
-		p.writeErr, p.readable = err, true
-		c.converse(p)
-		return
-	}
-	if len(p.carrier.waiting) > 0 { // there may be room for them now
-		c.reply(p)
-		return
-	}
-	c.relist(p)
-}
-
-// tell is speak without the consequences.
-func (c *Client) tell(p *place) error {
-	k := p.carrier
-	k.dirty, k.blocked = false, false
-	for {
-		b, err := p.toWrite()
-		if err != nil || len(b) == 0 {
-			return err
-		}
-		switch n, errno := send(p.fd, b); errno {
-		case 0:
-			k.wrote += int64(n)
-			p.written(n)
-		case unix.EINTR:
-		case unix.EAGAIN:
-			k.blocked = true
-			return nil
-		default:
-			return errno
-		}
-	}
-}
-
-// toWrite returns the next bytes for the socket. With TLS they are encrypted in parts, as for HTTP/1.1.
-func (p *place) toWrite() ([]byte, error) {
-	if p.secure == nil {
-		return p.carrier.session.Output(), nil
-	}
-	s := p.stream
-	if s.sent == len(s.out) {
-		s.out, s.sent = s.out[:0], 0
-		if plain := p.carrier.session.Output(); len(plain) > 0 {
-			n, err := p.secure.Write(plain[:min(len(plain), sealAtOnce)])
-			if err != nil {
-				return nil, err
-			}
-			p.carrier.session.Wrote(n)
-		}
-	}
-	return s.out[s.sent:], nil
-}
-
-// written notes that the peer took n bytes of toWrite.
-func (p *place) written(n int) {
-	if p.secure == nil {
-		p.carrier.session.Wrote(n)
-	} else {
-		p.stream.sent += n
-	}
-}
-
-// hearOf handles an event of a connection with riders, or without any for now.
-func (c *Client) hearOf(p *place, events uint32) {
-	k := p.carrier
-	if k.blocked && events&unix.EPOLLOUT != 0 {
-		c.speak(p)
-	}
-	if p.carrier == k && p.readable && !p.queued {
-		c.converse(p)
-	}
-}
-
-// converse reads what has arrived, and answers it.
-func (c *Client) converse(p *place) {
-	k := p.carrier
-	for range readsInARow {
-		n, err := c.hear(p)
-		if n > 0 {
-			if bad := p.carrier.session.Feed(c.buf[:n]); bad != nil {
-				_ = c.tell(p) // why
-				c.lose(p, bad)
-				return
-			}
-			c.alight(p, nil)
-		}
-		switch {
-		case p.carrier != k: // it was closed
-			return
-		case err == nil:
-			continue
-		case !blocked(err):
-			c.lose(p, err)
-		case p.writeErr != nil:
-			c.lose(p, p.writeErr)
-		default:
-			c.reply(p)
-		}
-		return
-	}
-	c.reply(p)
-	if p.carrier == k && !p.queued {
-		p.queued = true
-		c.unread = append(c.unread, p)
-	}
-}
-
-// reply writes what the session has to say to what it heard, and closes a connection that both sides are done with.
-func (c *Client) reply(p *place) {
-	c.boardWaiting(p)
-	if err := c.tell(p); err != nil {
-		c.lose(p, err)
-		return
-	}
-	k := p.carrier
-	leaving := k.session.Leaving()
-	waiting := k.waiting
-	if leaving {
-		k.waiting = nil // they have to go elsewhere
-	}
-	c.relist(p)
-	if k.riders == 0 && (leaving || k.served && p.wire.Close) {
-		c.close(p)
-	}
-	if leaving {
-		for _, r := range waiting {
-			c.move(r, io.EOF)
-		}
-	}
-}
-
-// hear reads into the shared buffer. The error is wouldBlock if there is nothing more to read for now.
-func (c *Client) hear(p *place) (int, error) {
-	if p.secure != nil {
-		return p.secure.Read(c.buf)
-	}
-	for p.readable {
-		n, errno := receive(p.fd, c.buf)
-		switch {
-		case errno == unix.EINTR:
-			continue
-		case errno == unix.EAGAIN:
-			p.readable = false
-			continue
-		case errno != 0:
-			return 0, errno
-		case n == 0:
-			return 0, io.EOF
-		}
-		if n < len(c.buf) && !p.hungUp {
-			p.readable = false
-		}
-		return n, nil
-	}
-	return 0, wouldBlock{}
-}
-
-// lose ends a connection that broke, and all requests on it. Those of which the peer took nothing go elsewhere.
-func (c *Client) lose(p *place, err error) {
-	k := p.carrier
-	c.unlist(p)
-	k.session.Fail(err)
-	c.alight(p, err)
-	waiting := k.waiting
-	k.waiting = nil
-	c.close(p)
-	for _, r := range waiting {
-		c.move(r, err)
-	}
-}
-
-// alight ends the requests whose streams have ended. lost is the error of a connection that broke; nil if it goes on.
-func (c *Client) alight(p *place, lost error) {
-	k := p.carrier
-	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
-		r := s.Owner.(*place)
-		if k.riders--; k.riders == 0 {
-			p.idleSince = c.clock.Now()
-		}
-		err := s.Err()
-		switch {
-		case lost != nil && r.reused && k.wrote == r.rider.start:
-			k.waiting = append(k.waiting, r)
-			continue
-		case errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved:
-			c.unlist(p) // it must not go on with this one
-			c.move(r, err)
-			continue
-		}
-		k.served = true
-		r.in, r.out = s.In(), s.Out()
-		c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !p.wire.Close)
-	}
-}
-
-// move puts a rider on another connection, as its own did not begin to send it, or as the server said that it did not
-// process it (RFC 9113, section 6.8). The request was begun, so Send cannot refuse it any more: without room it fails.
-func (c *Client) move(r *place, err error) {
-	r.rider.moved, r.rider.begun = errors.Is(err, http2.ErrUnprocessed), false
-	on := c.boardable(c.clock.Now(), r.host, r.wire)
-	if on == nil {
-		c.held = false
-		c.end(r, err, targets.ClassReset, true)
-		return
-	}
-	c.embark(r, on)
-}
-
 // relist puts a connection into the list of those with room, or takes it out.
 func (c *Client) relist(p *place) {
 	k := p.carrier
-	room := p.state == carrying && k.riders < p.wire.Streams && !k.blocked && len(k.waiting) == 0 && k.session.Room() > 0 && !(k.served && p.wire.Close)
+	room := p.state == carrying && !k.spent(p.wire) && !k.blocked && len(k.waiting) == 0 && k.riders < p.wire.Streams && k.session.Room() > 0
 	switch {
 	case !room:
 		c.unlist(p)
@@ -432,6 +199,11 @@ func (c *Client) relist(p *place) {
 		p.host.idle.push(p)
 		c.retire(p.host)
 	}
+}
+
+// spent reports whether the connection takes no more requests, ever.
+func (k *carrier) spent(wire *targets.Wire) bool {
+	return k.doubted || k.session.Leaving() || k.served && wire.Close
 }
 
 // retire closes the connection to a host that has carried nothing for too long. It is called for each one that became
@@ -494,8 +266,8 @@ func (c *Client) disembark(r *place) {
 	s := &r.rider.stream
 	k.session.Cancel(s)
 	k.riders--
-	k.served = true
+	k.served, k.doubted = true, k.doubted || k.heard == r.rider.heard
 	r.in, r.out = s.In(), s.Out()
-	c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, true)
-	c.speak(on)
+	c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, !k.doubted)
+	c.reply(on)
 }

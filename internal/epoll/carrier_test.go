@@ -19,9 +19,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/internal/worker/clienttest"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
+
+func TestClientHTTP2(t *testing.T) {
+	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
+		return open(t, targets.Spec{URL: o.URL, HTTP: targets.HTTP2, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{}, o.Connections)
+	})
+}
 
 // A twoServer serves HTTP/2 until the test ends, and knows its connections.
 type twoServer struct {
@@ -167,25 +175,36 @@ func TestStreamsThatTheServerAllows(t *testing.T) {
 	}
 }
 
-// A request that takes too long is given up, and the connection goes on.
+// A request that takes too long is given up. The connection goes on if the server gave a sign of life meanwhile; else it
+// is closed when the others on it have ended.
 func TestCarriedTimeout(t *testing.T) {
-	canceled := make(chan struct{}, 1)
-	s := serve2(t, true, nil, func(_ http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/0") {
-			<-r.Context().Done()
-			canceled <- struct{}{}
+	for _, c := range []struct {
+		alive       bool
+		connections int
+	}{{true, 1}, {false, 2}} {
+		canceled := make(chan struct{}, 1)
+		s := serve2(t, true, nil, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/1") {
+				if c.alive {
+					w.WriteHeader(200)
+					_ = http.NewResponseController(w).Flush()
+				}
+				<-r.Context().Done()
+				canceled <- struct{}{}
+			}
+		})
+		spec := two(s.URL + "/${ordinal}")
+		spec.Timeout, spec.Streams = 200*time.Millisecond, 2
+		r := newRig(t, spec, targets.Local{}, 1)
+		expect(t, r.do(), 200, "")
+		if got := r.do(); got.Class != targets.ClassTimeout || got.BytesOut == 0 {
+			t.Errorf("%+v", got)
 		}
-	})
-	spec := two(s.URL + "/${ordinal}")
-	spec.Timeout, spec.Streams = 200*time.Millisecond, 2
-	r := newRig(t, spec, targets.Local{}, 1)
-	if got := r.do(); got.Class != targets.ClassTimeout || got.BytesOut == 0 {
-		t.Errorf("%+v", got)
-	}
-	<-canceled
-	expect(t, r.do(), 200, "")
-	if s.opened() != 1 {
-		t.Errorf("%d connections", s.opened())
+		<-canceled
+		expect(t, r.do(), 200, "")
+		if s.opened() != c.connections {
+			t.Errorf("alive %v: %d connections", c.alive, s.opened())
+		}
 	}
 }
 

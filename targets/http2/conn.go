@@ -27,6 +27,7 @@ type Conn struct {
 	last    uint32  // stream that the peer processes, once it is leaving
 
 	peer    settings
+	greeted bool      // they have come
 	window  int64     // bytes of bodies that we may send
 	sending []*Stream // with bytes to send and a window of their own
 	credit  int64     // bytes of bodies that the peer may send
@@ -79,7 +80,7 @@ func (c *Conn) Room() int {
 		return 0
 	}
 	most := min(int64(c.peer.streams), int64(lastID-c.next)/2+1)
-	if !c.reader.greeted {
+	if !c.greeted {
 		most = 1
 	}
 	return int(max(0, most-int64(len(c.open))))

@@ -196,7 +196,9 @@ func (c *Conn) touched(f frame) (*Stream, error) {
 	if !ok {
 		return nil, nil
 	}
-	c.open[i].in += frameHeader + f.size
+	if f.kind == http2.FrameRSTStream {
+		c.open[i].in += frameHeader + f.size
+	}
 	return c.open[i], nil
 }
 

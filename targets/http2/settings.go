@@ -25,6 +25,7 @@ func (c *Conn) readSettings(f frame, payload []byte) error {
 			return err
 		}
 	}
+	c.greeted = true
 	c.appendFrame(http2.FrameSettings, http2.FlagSettingsAck, 0, 0)
 	return c.reply(0)
 }
@@ -118,6 +119,5 @@ func (c *Conn) restore(s *Stream, size int64) {
 	if s.taken += size; s.taken >= streamWindow/2 {
 		c.sendUint32(http2.FrameWindowUpdate, s.id, uint32(s.taken))
 		s.credit, s.taken = s.credit+s.taken, 0
-		s.out += frameHeader + 4
 	}
 }

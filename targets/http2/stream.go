@@ -104,7 +104,8 @@ func (s *Stream) Location() string {
 	return string(s.goal)
 }
 
-// In is how many bytes of frames of this stream arrived: payloads, and nine bytes for the header of each.
+// In is how many bytes of frames of this stream arrived: payloads, and nine bytes for the header of each. Window updates
+// do not count.
 func (s *Stream) In() int { return s.in }
 
 // Out is the same for the frames that were sent. After the end it is 0 if no byte of the request was written: then the

@@ -22,8 +22,8 @@ type Case struct {
 	Body      int    // bytes of the body of each request
 	BodyLimit int64  // largest body that the requests accept; 0 = any
 
-	Raw    bool   // the connection begins with Steps; else with the server's settings, at once
-	Steps  []Step // what the server sends, in order, once it has seen the heads of all requests
+	Raw    bool   // the connection begins with Steps; else with the server's settings
+	Steps  []Step // what the server sends, in order, once it has seen the heads of all requests; First it sends before
 	Closes bool   // it closes after the steps; else it keeps the connection open and silent
 
 	Want []Outcome // of the requests, in the order of their streams; the last one is also that of those without
@@ -63,7 +63,7 @@ func (c *Case) Outcome(i int) Outcome { return c.Want[min(i, len(c.Want)-1)] }
 // Count is the number of requests.
 func (c *Case) Count() int { return max(1, c.Requests) }
 
-// First returns the bytes of the first step, after the server's settings.
+// First returns what the server sends at once.
 func (c *Case) First() []byte {
 	if c.Raw {
 		return nil

@@ -173,7 +173,7 @@ func (s *Server) read(conn net.Conn, first bool) {
 
 // play sends what the case says.
 func (s *Server) play(conn net.Conn) {
-	s.write(conn, s.c.First())
+	s.write(conn, s.c.First()) // a client may wait for it before it sends more than one request
 	if !s.await(func() bool { return s.requests >= s.c.Count() }) {
 		return
 	}
@@ -184,7 +184,7 @@ func (s *Server) play(conn net.Conn) {
 		s.write(conn, step.Bytes)
 	}
 	if half, ok := conn.(interface{ CloseWrite() error }); ok && s.c.Closes {
-		half.CloseWrite() // a whole close could cut off what was sent, as an answer to bytes that come later
+		_ = half.CloseWrite() // a whole close could cut off what was sent, as an answer to bytes that come later
 	}
 }
 

@@ -1,0 +1,123 @@
+package arrivals
+
+import (
+	"crypto/tls"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/site"
+)
+
+// client2 returns a client of net/http that speaks HTTP/2 only.
+func client2(t *testing.T) *http.Client {
+	transport := &http.Transport{Protocols: new(http.Protocols), TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	transport.Protocols.SetHTTP2(true)
+	transport.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+// certificate returns settings of TLS with a certificate that nobody checks.
+func certificate() *tls.Config {
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	defer s.Close()
+	return &tls.Config{Certificates: s.TLS.Certificates}
+}
+
+// TestHTTP2: each stream is a request that is counted once, with its path, with and without TLS and a Site.
+func TestHTTP2(t *testing.T) {
+	routes := []site.Route{{Pattern: "/a"}, {Pattern: "/b", Status: 201}}
+	for name, opts := range map[string]Options{
+		"plain": {}, "TLS": {TLS: certificate()}, "routes": sited(t, Options{}, routes...), "routes and TLS": sited(t, Options{TLS: certificate()}, routes...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, err := Start(opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			client := client2(t)
+			const each = 50
+			var all sync.WaitGroup
+			for range 20 {
+				all.Go(func() {
+					for range each {
+						ask(t, client, "GET", s.URL()+"/a?x=1", "", "ok")
+						ask(t, client, "HEAD", s.URL()+"/a", "", "")
+						ask(t, client, "POST", s.URL()+"/b", strings.Repeat("x", 100_000), "ok")
+					}
+				})
+			}
+			all.Wait()
+			if n := s.Count(); n != 3*20*each || int(n) != len(s.Arrivals()) {
+				t.Errorf("%d counted, %d times, %d sent", n, len(s.Arrivals()), 3*20*each)
+			}
+			paths := s.Paths()
+			if paths["/a?x=1"] != 20*each || paths["/a"] != 20*each || paths["/b"] != 20*each {
+				t.Errorf("%v", paths)
+			}
+			if n := s.Connections(); n > 20 {
+				t.Errorf("%d connections", n)
+			}
+			// The same server still speaks HTTP/1.1.
+			ask(t, &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}, "GET", s.URL()+"/a", "", "ok")
+		})
+	}
+}
+
+func ask(t *testing.T, client *http.Client, method, url, body, want string) {
+	request, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer answer.Body.Close()
+	if got, err := io.ReadAll(answer.Body); string(got) != want || err != nil || answer.StatusCode/100 != 2 {
+		t.Errorf("%s %s: %d, %q, %v", method, url, answer.StatusCode, got, err)
+	}
+}
+
+// TestHTTP2Waits: streams wait for their answers side by side, and Close ends the wait.
+func TestHTTP2Waits(t *testing.T) {
+	s, err := Start(Options{Latency: 100 * time.Millisecond, NoPaths: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := client2(t)
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() { ask(t, client, "GET", s.URL(), "", "ok") })
+	}
+	all.Wait()
+	if took := time.Since(began); took < 100*time.Millisecond || took > 3*time.Second {
+		t.Errorf("50 requests at once took %v", took)
+	}
+	s.Stall(time.Hour)
+	for range 5 {
+		all.Go(func() {
+			if answer, err := client.Get(s.URL()); err == nil {
+				answer.Body.Close()
+				t.Error("an answer during a stall")
+			}
+		})
+	}
+	for s.Count() < 55 {
+		time.Sleep(time.Millisecond)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+}
