@@ -74,21 +74,11 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	for _, h := range s.grpcHeaders() {
 		add("%s: %s\r\n", h.Name, h.Value)
 	}
-	for i, h := range s.Headers {
-		value, err := parse(h.Value, saltHeaders+uint64(i))
-		if err != nil {
-			return nil, fmt.Errorf("header %s: %w", h.Name, err)
-		}
-		m.values = append(m.values, value)
-		varies = varies || value.Varies()
-		if s.Cookies && isCookie(h) {
-			m.cookies = append(m.cookies, value)
-			continue
-		}
-		add("%s: ", h.Name)
-		m.text = m.text.Then(value)
-		add("\r\n")
+	headersVary, err := m.addHeaders()
+	if err != nil {
+		return nil, err
 	}
+	varies = varies || headersVary
 	// A server that was asked to close need not say that it will.
 	for _, v := range values(s.Headers, "Connection") {
 		m.close = m.close || strings.EqualFold(strings.TrimSpace(v), "close")
@@ -120,6 +110,24 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		return m, m.prepare()
 	}
 	return m, nil
+}
+
+// addHeaders adds the headers of the spec, and reports whether one varies.
+func (m *message) addHeaders() (varies bool, err error) {
+	for i, h := range m.spec.Headers {
+		value, err := m.parse(h.Value, saltHeaders+uint64(i))
+		if err != nil {
+			return false, fmt.Errorf("header %s: %w", h.Name, err)
+		}
+		m.values = append(m.values, value)
+		varies = varies || value.Varies()
+		if m.spec.Cookies && isCookie(h) {
+			m.cookies = append(m.cookies, value)
+			continue
+		}
+		m.text = m.text.Then(template.Literal(h.Name + ": ")).Then(value).Then(template.Literal("\r\n"))
+	}
+	return varies, nil
 }
 
 // prepare encodes a message for HTTP/2 that does not vary.

@@ -36,29 +36,29 @@ const (
 func echoDescriptor() *descriptorpb.FileDescriptorProto {
 	field := func(name string, number int32, kind descriptorpb.FieldDescriptorProto_Type) *descriptorpb.FieldDescriptorProto {
 		return &descriptorpb.FieldDescriptorProto{
-			Name: proto.String(name), JsonName: proto.String(name), Number: proto.Int32(number), Type: kind.Enum(),
+			Name: new(name), JsonName: new(name), Number: new(number), Type: kind.Enum(),
 			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
 		}
 	}
 	method := func(name string, in, out bool) *descriptorpb.MethodDescriptorProto {
-		m := &descriptorpb.MethodDescriptorProto{Name: proto.String(name), InputType: proto.String(".loadctl.Words"), OutputType: proto.String(".loadctl.Words")}
+		m := &descriptorpb.MethodDescriptorProto{Name: new(name), InputType: new(".loadctl.Words"), OutputType: new(".loadctl.Words")}
 		if in {
-			m.ClientStreaming = proto.Bool(true)
+			m.ClientStreaming = new(true)
 		}
 		if out {
-			m.ServerStreaming = proto.Bool(true)
+			m.ServerStreaming = new(true)
 		}
 		return m
 	}
 	return &descriptorpb.FileDescriptorProto{
-		Name: proto.String(echoFile), Package: proto.String("loadctl"), Syntax: proto.String("proto3"),
-		MessageType: []*descriptorpb.DescriptorProto{{Name: proto.String("Words"), Field: []*descriptorpb.FieldDescriptorProto{
+		Name: new(echoFile), Package: new("loadctl"), Syntax: new("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{{Name: new("Words"), Field: []*descriptorpb.FieldDescriptorProto{
 			field("text", wordsText, descriptorpb.FieldDescriptorProto_TYPE_STRING),
 			field("number", wordsNumber, descriptorpb.FieldDescriptorProto_TYPE_INT64),
 			field("times", wordsTimes, descriptorpb.FieldDescriptorProto_TYPE_INT32),
 			field("code", wordsCode, descriptorpb.FieldDescriptorProto_TYPE_INT32),
 		}}},
-		Service: []*descriptorpb.ServiceDescriptorProto{{Name: proto.String("Echo"), Method: []*descriptorpb.MethodDescriptorProto{
+		Service: []*descriptorpb.ServiceDescriptorProto{{Name: new("Echo"), Method: []*descriptorpb.MethodDescriptorProto{
 			method("Say", false, false), method("Repeat", false, true), method("Collect", true, false), method("Talk", true, true),
 		}}},
 	}

@@ -65,7 +65,7 @@ func Serve(t testing.TB, l net.Listener, reflects bool, options ...grpc.ServerOp
 	if reflects {
 		reflection.Register(server)
 	}
-	go server.Serve(l)
+	go func() { _ = server.Serve(l) }() // until Stop
 	t.Cleanup(server.Stop)
 	return s
 }

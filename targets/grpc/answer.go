@@ -1,3 +1,16 @@
+// Package grpc is what gRPC adds to HTTP/2, without sockets: it makes messages of JSON, and says what an answer means.
+//
+//	schema, err := grpc.ReadSchema(set) // an encoded FileDescriptorSet
+//	method, err := schema.Method("helloworld.Greeter", "SayHello")
+//	body, err := grpc.AppendMessage(nil, func(b []byte) ([]byte, error) { return method.AppendRequest(b, []byte(`{"name": "ann"}`)) })
+//	…
+//	answer := grpc.NewAnswer(stream, method)
+//	fmt.Println(status.Name(answer.Status()), string(answer.Content()))
+//
+// Guarantees: errors about messages show no values. JSON is made of messages up to MaxShown, so its size is bounded,
+// whatever a server sends.
+//
+// Not here: HTTP/2 (package http2), and where descriptions come from.
 package grpc
 
 import (
