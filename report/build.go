@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"
+	"github.com/loadctl/loadctl/targets/status"
 )
 
 // Input is what a Report is built from. Build neither changes nor keeps it.
@@ -154,7 +154,7 @@ func statusName(code int) string {
 	if code == record.OtherStatus {
 		return "other"
 	}
-	return strconv.Itoa(code)
+	return status.Name(code)
 }
 
 // addWorker adds the line of one incarnation.

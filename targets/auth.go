@@ -254,26 +254,34 @@ func (s Spec) checkCredential(local Local) error {
 // nothing says what it holds, or it differs with each request: see signer. A header of the spec wins over the URL, and
 // the URL over Auth: the more explicit one.
 func (s Spec) authorization(u *url.URL, c *Credential) (template.Text, error) {
-	literal := func(value string) template.Text { return template.Literal("Authorization: " + value + "\r\n") }
+	value, given, err := s.authorizationValue(u, c)
+	if err != nil || !given {
+		return template.Text{}, err
+	}
+	return template.Literal("Authorization: ").Then(value).Then(template.Literal("\r\n")), nil
+}
+
+// authorizationValue is the value of that header, if there is one.
+func (s Spec) authorizationValue(u *url.URL, c *Credential) (value template.Text, given bool, err error) {
 	switch {
 	case len(values(s.Headers, "Authorization")) > 0:
-		return template.Text{}, nil
+		return template.Text{}, false, nil
 	case u.User != nil:
 		password, _ := u.User.Password()
-		return literal(Basic(u.User.Username() + ":" + password)), nil
+		return template.Literal(Basic(u.User.Username() + ":" + password)), true, nil
 	case s.Auth == "":
-		return template.Text{}, nil
+		return template.Text{}, false, nil
 	}
 	a, err := ParseAuth(s.Auth)
 	switch {
 	case err != nil:
-		return template.Text{}, fmt.Errorf("auth: %w", err)
+		return template.Text{}, false, fmt.Errorf("auth: %w", err)
 	case a.Basic != "":
-		return literal(Basic(a.Basic)), nil
+		return template.Literal(Basic(a.Basic)), true, nil
 	case a.Kind == AuthSigV4:
-		return template.Text{}, nil
+		return template.Text{}, false, nil
 	}
-	return template.Literal("Authorization: ").Then(template.Live(c.add)).Then(template.Literal("\r\n")), nil
+	return template.Live(c.add), true, nil
 }
 
 // redactAuth replaces a password in the setting, and all of a text that cannot be read.

@@ -32,6 +32,7 @@ const (
 	ClassStatus      = "status"      // a complete answer with an unexpected status
 	ClassReply       = "reply"       // a complete answer that is an error of the protocol; its code may follow, after a space
 	ClassClosed      = "closed"      // a closing frame came in place of the answer; its code may follow, after a space
+	ClassRequest     = "request"     // the request cannot be made, so it was not sent: its JSON does not fit the message
 	ClassOther       = "other"       // none of these
 )
 
@@ -43,7 +44,8 @@ const classTake = "take "
 func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
-		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassClosed, ClassOther,
+		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassClosed, ClassRequest,
+		ClassOther,
 	}
 }
 
@@ -88,6 +90,8 @@ func classify(err error, rest string) string {
 	switch {
 	case isTLS(err):
 		return ClassTLS
+	case errors.Is(err, errRequest):
+		return ClassRequest
 	case errors.Is(err, errBodyLimit):
 		return ClassBodyLimit
 	case errors.Is(err, http1.ErrHead):

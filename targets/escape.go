@@ -10,6 +10,8 @@ type escape = func(b []byte, cell string) []byte
 func (s Spec) escape(salt uint64) func(literal string) escape {
 	types := values(s.Headers, "Content-Type")
 	switch {
+	case salt == saltBody && IsGRPC(s.URL):
+		return new(jsonPlace).escape
 	case salt == saltURL:
 		return func(string) escape { return percent }
 	case salt >= saltHeaders:

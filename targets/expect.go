@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -17,6 +18,18 @@ type expectation struct {
 	takes    []take
 	cookies  bool         // the session keeps those of the answer
 	limits   http1.Limits // an answer must be read with these
+
+	grpc  bool // the answer is one of gRPC
+	calls *grpc.Method
+	limit time.Duration // of a call, which the server knows
+}
+
+// expectation returns what is expected of an answer over HTTP or gRPC.
+func (s Spec) expectation() (expectation, error) {
+	if IsGRPC(s.URL) {
+		return newGRPCExpectation(s)
+	}
+	return newExpectation(s)
 }
 
 // newExpectation returns that of a spec. A check of the status says itself what is expected.
@@ -69,6 +82,9 @@ func (e *expectation) addTakes(s Spec) error {
 func (e *expectation) failed(a check.Answer, took time.Duration, session *Session) string {
 	if e.cookies && session != nil {
 		session.setCookies(a)
+	}
+	if whole, ok := a.(*grpc.Answer); ok && whole.Err() != nil {
+		return ClassProtocol
 	}
 	if !e.statuses.contain(a.Status()) {
 		return ClassStatus

@@ -152,6 +152,7 @@ func (s Spec) steps() []Spec {
 	if len(s.Flows) == 0 {
 		return []Spec{s}
 	}
+	s = s.described()
 	var mix *Mix
 	if len(s.Data) > 0 { // for their rows
 		mix = s.Mix()
@@ -255,6 +256,7 @@ func (s Spec) checkFlows() error {
 	case len(s.Flows) > MaxFlows:
 		return fmt.Errorf("flows: at most %d; put the part that differs into a data file", MaxFlows)
 	}
+	s = s.described()
 	for _, f := range s.Flows {
 		if err := checkName(f.Name); err != nil {
 			return fmt.Errorf("flow: %w", err)

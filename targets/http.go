@@ -56,6 +56,7 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	s = s.ofGRPC()
 	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections, credential: local.Credential}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
@@ -63,7 +64,7 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if t.routes, err = parseRoutes(s.ConnectTo); err != nil {
 		return nil, err
 	}
-	if t.expect, err = newExpectation(s); err != nil {
+	if t.expect, err = s.expectation(); err != nil {
 		return nil, err
 	}
 	t.riders.New = newRider
@@ -87,7 +88,14 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 // timeout, bodyLimit and expect are the values in effect.
 func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout) }
 func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
-func (s Spec) expect() string         { return cmp.Or(s.Expect, DefaultExpect) }
+
+// expect is the statuses that count as success.
+func (s Spec) expect() string {
+	if IsGRPC(s.URL) {
+		return cmp.Or(s.Expect, DefaultExpectGRPC)
+	}
+	return cmp.Or(s.Expect, DefaultExpect)
+}
 
 // Do performs one request and follows redirects as far as the spec allows. The call fills the placeholders of the request.
 func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
@@ -108,6 +116,9 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 	m := t.first
 	if m.wire == nil {
 		m = t.filled(c)
+	}
+	if len(m.wire) == 0 {
+		return Outcome{Class: classify(errRequest, ClassOther)}
 	}
 	for hop := 0; ; hop++ {
 		location, failed := t.send(ctx, deadline, m, &a, &out)
@@ -202,7 +213,7 @@ func (s Spec) endpoint(u *url.URL, by routes) endpoint {
 	if s.UnixSocket != "" {
 		to.network, to.address = "unix", s.UnixSocket
 	}
-	if u.Scheme == "https" {
+	if u.Scheme == "https" || u.Scheme == "grpcs" {
 		to.name = u.Hostname()
 	}
 	switch s.version() {

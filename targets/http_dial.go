@@ -87,7 +87,10 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	// user means.
 	config := d.secure.Clone()
 	config.ServerName = to.name
-	if to.use != "" && to.use != useWS {
+	switch {
+	case to.streams > 0: // also beside requests over HTTP/1.1
+		config.NextProtos = []string{protocolHTTP2}
+	case to.use != "" && to.use != useWS:
 		config.NextProtos = nil
 	}
 	wire := tls.Client(s, config)

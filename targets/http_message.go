@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/targets/cookies"
+	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/template"
 )
@@ -34,6 +35,7 @@ type message struct {
 	signer     *signer         // writes the head from the length of the body on; nil = the message is not signed
 	parse      parser
 	request    template.Request // for which wire was filled
+	calls      *grpc.Method     // what the body is a message of; nil = it is sent as it is
 }
 
 // A parser makes a Text of a string from a spec.
@@ -45,6 +47,7 @@ func literally(s string, _ uint64) (template.Text, error) { return template.Lite
 // newMessage builds the request of s for u. Headers keep their order and case, so a server sees what the user wrote.
 // It fails only if parse does, or Spec.Auth is wrong.
 func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Credential) (*message, error) {
+	s = s.ofGRPC()
 	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive, parse: parse}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
 	target, err := s.target(u, parse)
@@ -68,21 +71,14 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		return nil, err
 	}
 	m.text = m.text.Then(line)
-	for i, h := range s.Headers {
-		value, err := parse(h.Value, saltHeaders+uint64(i))
-		if err != nil {
-			return nil, fmt.Errorf("header %s: %w", h.Name, err)
-		}
-		m.values = append(m.values, value)
-		varies = varies || value.Varies()
-		if s.Cookies && isCookie(h) {
-			m.cookies = append(m.cookies, value)
-			continue
-		}
-		add("%s: ", h.Name)
-		m.text = m.text.Then(value)
-		add("\r\n")
+	for _, h := range s.grpcHeaders() {
+		add("%s: %s\r\n", h.Name, h.Value)
 	}
+	headersVary, err := m.addHeaders()
+	if err != nil {
+		return nil, err
+	}
+	varies = varies || headersVary
 	// A server that was asked to close need not say that it will.
 	for _, v := range values(s.Headers, "Connection") {
 		m.close = m.close || strings.EqualFold(strings.TrimSpace(v), "close")
@@ -93,7 +89,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	if m.body, err = parse(string(s.Body), saltBody); err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}
-	m.sized = len(s.Body) > 0 || expectsBody(s.method())
+	m.sized = !IsGRPC(s.URL) && (len(s.Body) > 0 || expectsBody(s.method()))
 	if s.Cookies {
 		m.place = m.placeOf(u)
 	}
@@ -105,6 +101,9 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	}
 	m.text = m.text.Then(template.Literal(m.end()))
 	m.alike = !varies && !m.body.Varies()
+	if err := m.describe(); err != nil {
+		return nil, err
+	}
 	if !m.text.Varies() && !m.body.Varies() {
 		m.wire = m.fill(nil, m.request, nil)
 		m.text, m.body = template.Text{}, template.Text{} // wire has it all, and a body may be long
@@ -113,13 +112,31 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	return m, nil
 }
 
+// addHeaders adds the headers of the spec, and reports whether one varies.
+func (m *message) addHeaders() (varies bool, err error) {
+	for i, h := range m.spec.Headers {
+		value, err := m.parse(h.Value, saltHeaders+uint64(i))
+		if err != nil {
+			return false, fmt.Errorf("header %s: %w", h.Name, err)
+		}
+		m.values = append(m.values, value)
+		varies = varies || value.Varies()
+		if m.spec.Cookies && isCookie(h) {
+			m.cookies = append(m.cookies, value)
+			continue
+		}
+		m.text = m.text.Then(template.Literal(h.Name + ": ")).Then(value).Then(template.Literal("\r\n"))
+	}
+	return varies, nil
+}
+
 // prepare encodes a message for HTTP/2 that does not vary.
 func (m *message) prepare() error {
 	if m.spec.version() != HTTP2 {
 		return nil
 	}
 	m.ready = new(http2.Request)
-	return m.ready.Encode(m.url.Scheme, m.wire)
+	return m.ready.Encode(m.scheme(), m.wire)
 }
 
 // The salts of the texts of a request: see template.Options.
@@ -149,6 +166,9 @@ func (m *message) fill(b []byte, r template.Request, session *Session) []byte {
 		return m.sign(b, r)
 	case m.spec.Cookies:
 		b = append(b, m.end()...)
+	}
+	if m.calls != nil {
+		return m.appendCall(b, r)
 	}
 	if !m.sized {
 		return b

@@ -86,7 +86,7 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 	defer e.riders.Put(r)
 	r.ready, r.limits, r.halted, r.begun, r.ended, r.failed = m.ready, e.expect.limits, e.halted, false, false, nil
 	if r.ready == nil {
-		if err := r.request.Encode(m.url.Scheme, m.wire); err != nil {
+		if err := r.request.Encode(m.scheme(), m.wire); err != nil {
 			return reply{err: err, phase: ClassProtocol, keep: true}
 		}
 		r.ready = &r.request
@@ -117,9 +117,11 @@ func (s *session) result(r *rider, e *asking, out *reply) {
 	if errors.Is(out.err, http1.ErrBody) {
 		out.err = errBodyLimit
 	}
-	out.status, out.location, out.in, out.out = a.Status(), a.Location(), int64(a.In()), int64(a.Out())
-	if out.err == nil {
-		out.failed = e.expect.failed(a, time.Since(e.began), e.session)
+	took := time.Since(e.began)
+	answer := e.expect.view(a)
+	out.status, out.location, out.in, out.out = answer.Status(), a.Location(), int64(a.In()), int64(a.Out())
+	if out.err = e.expect.late(out.err, took); out.err == nil {
+		out.failed = e.expect.failed(answer, took, e.session)
 	}
 	a.Release()
 }

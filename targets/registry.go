@@ -11,7 +11,7 @@ type kind struct {
 	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
 	open   func(Spec, Local, *pool) (Target, error) // the pool is for the steps of one workload
-	bare   bool                                     // its requests have no method and no status that is expected
+	bare   bool                                     // its requests have not the methods, headers and statuses of HTTP
 	shared func(Spec) error                         // refuses settings of all requests that it does not use; nil = it refuses none
 }
 
@@ -28,6 +28,8 @@ func registry() []kind {
 		{scheme: "rediss", port: "6379", check: checkRedis, open: newRedis, bare: true, shared: sharedBare},
 		{scheme: "ws", port: "80", check: checkWS, open: newWS, bare: true, shared: sharedWS},
 		{scheme: "wss", port: "443", check: checkWS, open: newWS, bare: true, shared: sharedWS},
+		{scheme: "grpc", port: "80", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC},
+		{scheme: "grpcs", port: "443", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC},
 	}
 }
 

@@ -124,6 +124,9 @@ func (s Spec) Diff(o Spec) []string {
 	if !bytes.Equal(s.Body, o.Body) {
 		lines = append(lines, "body differs")
 	}
+	if !bytes.Equal(s.Descriptors, o.Descriptors) {
+		lines = append(lines, "descriptions of gRPC methods differ")
+	}
 	lines = append(lines, diffFlows(s, o)...)
 	lines = append(lines, diffData(s.Data, o.Data)...)
 	if a, b := redactAuth(s.Auth), redactAuth(o.Auth); a == b && s.Auth != o.Auth {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/rows"
 )
 
@@ -19,6 +20,8 @@ const (
 	DefaultTimeout   = 30 * time.Second
 	DefaultBodyLimit = 16 << 20 // 16 MiB
 	DefaultExpect    = "200-399"
+
+	DefaultExpectGRPC = "OK"
 )
 
 // Spec describes a target in a way that can be shared: it is part of the run's
@@ -70,7 +73,8 @@ type Spec struct {
 	// BodyLimit is how many bytes of an answer's body are read; a longer body is ClassBodyLimit. 0 means
 	// DefaultBodyLimit.
 	BodyLimit int64 `json:"body_limit,omitempty"`
-	// Expect lists the expected statuses as numbers and ranges: "200,204,300-399". "" means DefaultExpect.
+	// Expect lists the expected statuses as numbers and ranges, "200,204,300-399", or for gRPC as names, "OK,NOT_FOUND".
+	// "" means DefaultExpect, or DefaultExpectGRPC.
 	Expect string `json:"expect,omitempty"`
 	// Checks are conditions that an answer must meet to count as success, as check.Parse reads them.
 	Checks []string `json:"checks,omitempty"`
@@ -80,6 +84,9 @@ type Spec struct {
 	Reply string `json:"reply,omitempty"`
 	// Binary sends the body as a binary message of ws. One that is not UTF-8 is binary in any case; others are texts.
 	Binary bool `json:"binary,omitempty"`
+	// Descriptors are an encoded google.protobuf.FileDescriptorSet with the methods that are called over gRPC, and all that
+	// their messages need. In JSON it is base64.
+	Descriptors []byte `json:"descriptors,omitempty"`
 	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Reply, Expect and Checks. All else here counts for
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`
@@ -90,9 +97,10 @@ type Spec struct {
 	// into those of redirects. Without Flows it is an error.
 	Cookies bool `json:"cookies,omitempty"`
 
-	mix   *Mix     // of the workload that this spec is one step of; nil = it is none
-	taken []string // names of what the steps of its flow take, up to this one
-	takes []Take   // the last of them: what this step takes
+	mix    *Mix         // of the workload that this spec is one step of; nil = it is none
+	taken  []string     // names of what the steps of its flow take, up to this one
+	takes  []Take       // the last of them: what this step takes
+	schema *grpc.Schema // of Descriptors, once they were read
 }
 
 // Header is one header of a request.
@@ -202,6 +210,9 @@ func (s Spec) kind() (kind, *url.URL, error) {
 
 // method is the method in effect.
 func (s Spec) method() string {
+	if IsGRPC(s.URL) {
+		return http.MethodPost
+	}
 	if s.Method == "" && len(s.Body) > 0 {
 		return http.MethodPost
 	}

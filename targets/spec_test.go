@@ -33,7 +33,7 @@ func TestValidate(t *testing.T) {
 		{Spec{}, "url: is missing"},
 		{Spec{URL: "http://u:" + secret + "@a b/"}, "url: is not a URL"},
 		{Spec{URL: "/path"}, "url: is not a URL"},
-		{Spec{URL: "gopher://a"}, "no target for scheme gopher; there is http, https, noop, redis, rediss, tcp, udp, ws or wss"},
+		{Spec{URL: "gopher://a"}, "no target for scheme gopher; there is grpc, grpcs, http, https, noop, redis, rediss, tcp, udp, ws or wss"},
 		{Spec{URL: "http:///path"}, "url: names no host"},
 		{Spec{URL: "http:example.com"}, "url: names no host"},
 		{Spec{URL: "http://bücher.example/"}, "xn--"},
@@ -154,13 +154,13 @@ func TestDiff(t *testing.T) {
 	b := Spec{
 		URL: "http://u:" + secret + "2@a/", Method: "PUT", Body: []byte(secret + "2"), Timeout: time.Second,
 		HTTP: HTTP2, Streams: 4, NoKeepAlive: true, ConnectTo: []string{":::1"}, Redirects: 1, BodyLimit: 5, Expect: "200",
-		Auth: "basic:u:" + secret, Insecure: true, UnixSocket: "/s", Checks: []string{"time < 1s"}, Cookies: true, Pick: PickRandom, Reply: "any", Binary: true,
+		Auth: "basic:u:" + secret, Insecure: true, UnixSocket: "/s", Checks: []string{"time < 1s"}, Cookies: true, Pick: PickRandom, Reply: "any", Binary: true, Descriptors: []byte("d"),
 		Data:    []rows.Source{{Name: "b", SHA256: "1", Rows: 2}, {Name: "c", SHA256: "1", Pick: "once"}, {Name: "d"}},
 		Headers: []Header{{"authorization", secret + "2"}, {"accept", "a"}, {"X-New", secret}},
 	}
 	want := []string{
 		"user or password of url differs", "method: POST there, PUT here", "header Authorization differs",
-		"header X-Gone: only there", "header X-New: only here", "body differs", "targets pick: cycle there, random here",
+		"header X-Gone: only there", "header X-New: only here", "body differs", "descriptions of gRPC methods differ", "targets pick: cycle there, random here",
 		"data a: only there", "data b: another file, 1 rows there, 2 here", "data c: pick=random,seed=5 there, pick=once,seed=0 here", "data d: only here", "auth: none there, basic:[redacted] here", "timeout: 30s there, 1s here",
 		"http: 1.1 there, 2 here", "streams: 1 there, 4 here", "no keep-alive: false there, true here", `connect-to: [] there, [":::1"] here`, `unix socket: "" there, "/s" here`,
 		"insecure: false there, true here", "ca differs", "redirects: 0 there, 1 here", "body limit: 16777216 there, 5 here",
@@ -170,8 +170,8 @@ func TestDiff(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// A new field that is forgotten here would never show up as different.
-	if n := reflect.TypeFor[Spec]().NumField(); n != 26 { // three of them are internal
-		t.Errorf("a spec has %d fields: Diff and Redacted know 26", n)
+	if n := reflect.TypeFor[Spec]().NumField(); n != 28 { // four of them are internal
+		t.Errorf("a spec has %d fields: Diff and Redacted know 28", n)
 	}
 }
 

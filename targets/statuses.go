@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/loadctl/loadctl/targets/status"
 )
 
 // A statusRange holds the statuses from first to last, both included.
@@ -38,6 +40,18 @@ func parseStatuses(list string) (statuses, error) {
 			return nil, fmt.Errorf("expect: %q is not a status or range of statuses; write 200,204,300-399", item)
 		}
 		set = append(set, statusRange{a, b})
+	}
+	return set, nil
+}
+
+// parseCodes parses the names of statuses of gRPC: "OK,NOT_FOUND"; "" means OK.
+func parseCodes(list string) (set statuses, err error) {
+	for item := range strings.SplitSeq(cmp.Or(list, DefaultExpectGRPC), ",") {
+		n, known := status.Named(strings.TrimSpace(item))
+		if !known {
+			return nil, fmt.Errorf("expect: %.40q is not a status of gRPC; write one of %s", item, strings.Join(status.Names(), ", "))
+		}
+		set = append(set, statusRange{n, n})
 	}
 	return set, nil
 }

@@ -21,8 +21,14 @@ const (
 const maxStreams = 1000
 
 // version and streams are the values in effect.
-func (s Spec) version() string { return cmp.Or(s.HTTP, HTTP1) }
-func (s Spec) streams() int    { return cmp.Or(s.Streams, 1) }
+func (s Spec) version() string {
+	if IsGRPC(s.URL) {
+		return HTTP2
+	}
+	return cmp.Or(s.HTTP, HTTP1)
+}
+
+func (s Spec) streams() int { return cmp.Or(s.Streams, 1) }
 
 // Names of the versions in TLS (ALPN, RFC 7301).
 const (
@@ -92,6 +98,9 @@ func (s Spec) Settle(ctx context.Context, local Local) (Spec, error) {
 		_, u, err := one.kind()
 		if err != nil {
 			return s, err
+		}
+		if IsGRPC(one.URL) {
+			continue
 		}
 		to := s.endpoint(u, by)
 		if asked[to] {

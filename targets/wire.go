@@ -124,14 +124,14 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 		return nil, false, err
 	}
 	sockets := u.Scheme == "ws" || u.Scheme == "wss"
-	if u.Scheme != "http" && u.Scheme != "https" && !sockets || spec.Redirects > 0 || spec.version() == HTTP3 {
+	if u.Scheme != "http" && u.Scheme != "https" && !sockets && !IsGRPC(spec.URL) || spec.Redirects > 0 && !IsGRPC(spec.URL) || spec.version() == HTTP3 {
 		return nil, false, nil
 	}
 	routes, err := parseRoutes(spec.ConnectTo)
 	if err != nil {
 		return nil, false, err
 	}
-	expect, err := newExpectation(spec)
+	expect, err := spec.expectation()
 	if err != nil {
 		return nil, false, err
 	}
@@ -140,7 +140,7 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 		return nil, false, err
 	}
 	w = &Wire{
-		scheme: u.Scheme, Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
+		scheme: m.scheme(), Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
 		Halted: local.Halted, Limits: expect.limits, expect: expect, message: m, filler: newFiller(local),
 	}
@@ -156,9 +156,9 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if spec.UnixSocket != "" {
 		w.Network, w.Address = "unix", spec.UnixSocket
 	}
-	if u.Scheme == "https" {
+	if w.scheme == "https" {
 		w.Name, w.secure = u.Hostname(), secure.Clone()
-		w.secure.ServerName = w.Name
+		w.secure.ServerName, w.secure.NextProtos = w.Name, spec.protocols()
 	}
 	if sockets {
 		if err := w.useMessages(spec, u, local, secure); err != nil {
@@ -189,7 +189,12 @@ func (w *Wire) Fill(b []byte, c Call) []byte {
 }
 
 // Encode makes r of a message that Fill returned, or of Request, for HTTP/2. It uses the memory of r and of the message.
-func (w *Wire) Encode(r *http2.Request, message []byte) error { return r.Encode(w.scheme, message) }
+func (w *Wire) Encode(r *http2.Request, message []byte) error {
+	if len(message) == 0 {
+		return errRequest
+	}
+	return r.Encode(w.scheme, message)
+}
 
 // Secure makes TLS on a connection that was just opened, to the server Name. It takes as long as the connection does. Its
 // error is for Outcome. The sessions of earlier connections are resumed.
@@ -216,8 +221,9 @@ func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest strin
 	if w.messages != nil {
 		return w.messages.outcome(a, took, err, rest, session)
 	}
+	a = w.expect.view(a)
 	status := a.Status()
-	if err == nil {
+	if err = w.expect.late(err, took); err == nil {
 		return Outcome{Status: status, Class: w.expect.failed(a, took, session)}
 	}
 	if errors.Is(err, http1.ErrBody) {

@@ -207,7 +207,7 @@ func badURLs() []mistake {
 		}
 	}
 	for url, says := range map[string]string{
-		"": "--url: give what to request", "127.0.0.1": "url: is not a URL; " + form, "localhost:80": "there is no target for scheme localhost; there is http, https, noop, redis, rediss, tcp, udp, ws or wss",
+		"": "--url: give what to request", "127.0.0.1": "url: is not a URL; " + form, "localhost:80": "there is no target for scheme localhost; there is grpc, grpcs, http, https, noop, redis, rediss, tcp, udp, ws or wss",
 		"http://": "url: names no host; " + form, "http:///x": "url: names no host; " + form, "http://u:" + secret + "%@h/": "url: is not a URL; " + form,
 		"ftp://" + "h/": "there is no target for scheme ftp", "http://h:99999/": "url: the port must be 1 to 65535", "http://h:0": "url: the port must be 1 to 65535",
 		"http://h:x": "url: is not a URL; " + form, "http://ä/": "write an international name in its xn-- form", "http://h\n/" + secret: "url: is not a URL; " + form,

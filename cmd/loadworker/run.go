@@ -251,6 +251,7 @@ func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, ta
 		}
 		return nil, nil, nil
 	}
+	f.spec.Local = targets.Local{Cert: f.member.cert, Key: f.member.key, Addresses: f.member.connections.locals}
 	spec, err := f.spec.Spec(c.InOrStdin())
 	if err != nil {
 		return nil, nil, cli.Config(err)

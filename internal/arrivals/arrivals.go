@@ -45,8 +45,8 @@ type Options struct {
 	TLS *tls.Config
 	// HTTP3 makes an https server serve HTTP/3 too, at the same port over UDP.
 	HTTP3 bool
-	// Echo is Lines, Datagrams or Messages; "" is HTTP. An echo has no statuses, Capacity and Site. Only Messages may have
-	// TLS.
+	// Echo is Lines, Datagrams, Messages or Calls; "" is HTTP. An echo has no statuses, Capacity and Site. Only Messages and
+	// Calls may have TLS.
 	Echo string
 	// Latency is how long each request waits for its answer, in addition to the server's own time. Go's timers add up
 	// to about 1 ms.
@@ -113,6 +113,10 @@ func Start(opts Options) (*Server, error) {
 	opts.Addr = cmp.Or(opts.Addr, "127.0.0.1:0")
 	opts.Status = cmp.Or(opts.Status, http.StatusOK)
 	opts.ErrorStatus = cmp.Or(opts.ErrorStatus, http.StatusInternalServerError)
+	if opts.Echo == Calls && opts.TLS != nil {
+		opts.TLS = opts.TLS.Clone()
+		opts.TLS.NextProtos = []string{"h2"}
+	}
 	if err := opts.check(); err != nil {
 		return nil, fmt.Errorf("start server: %w", err)
 	}
@@ -156,6 +160,8 @@ func Start(opts Options) (*Server, error) {
 	switch socket, datagrams := listener.(packets); {
 	case datagrams:
 		s.serving.Go(func() { s.serveDatagrams(socket) })
+	case opts.Echo == Calls:
+		s.serving.Go(s.serveCalls)
 	case opts.Site != nil:
 		s.serving.Go(s.serveSite)
 	default:
@@ -206,7 +212,9 @@ func (s *Server) URL() string {
 		host = "localhost"
 	}
 	if s.opts.Echo != "" {
-		scheme = s.opts.Echo
+		if scheme = s.opts.Echo; s.opts.TLS != nil {
+			scheme += "s"
+		}
 	}
 	if s.opts.Echo == Messages && s.opts.TLS != nil {
 		scheme = "wss"

@@ -37,6 +37,7 @@ type endpointOptions struct {
 	stallAt, stallFor time.Duration // from stallAt after the first arrival on, it reads nothing for stallFor
 	speaks            string        // "" = HTTP; see spoken
 	http2             bool          // serve HTTP/2, without TLS from the first byte on
+	grpc              bool          // serve calls of gRPC, over HTTP/2 without TLS
 	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
 }
 
@@ -45,6 +46,7 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.BoolVar(&o.tls, "tls", false, "serve https")
 	f.BoolVar(&o.three, "three", false, "")
 	f.BoolVar(&o.http2, "http2", false, "")
+	f.BoolVar(&o.grpc, "grpc", false, "")
 	f.DurationVar(&o.stallAt, "stall-at", 0, "")
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
 	f.BoolVar(&o.stamped, "stamped", false, "")
@@ -53,7 +55,7 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 
 func (o *endpointOptions) args() []string {
 	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-three=", o.three), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
-		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2), "-speaks=" + o.speaks}
+		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2), "-speaks=" + o.speaks, fmt.Sprint("-grpc=", o.grpc)}
 }
 
 // endpointPart is the process.

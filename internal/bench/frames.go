@@ -8,9 +8,10 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// A framed is a connection with HTTP/2, as far as an endpoint needs to know it that looks at no header. Requests must have
-// no body, and heads of one frame, which is true of all tools here.
+// A framed is a connection with HTTP/2, as far as an endpoint needs to know it that looks at no header. Heads of requests
+// must have one frame, which is true of all tools here. Requests have no body, or over gRPC one message.
 type framed struct {
+	grpc    bool   // requests are calls
 	greeted bool   // the preface has come
 	rest    []byte // the beginning of a frame
 	replies []byte // to what came last
@@ -44,7 +45,9 @@ func (c *framed) answer(b []byte, arrived func()) []byte {
 // frame replies to a frame, if it asks for that.
 func (c *framed) frame(kind http2.FrameType, flags http2.Flags, stream uint32, payload []byte, arrived func()) {
 	switch {
-	case kind == http2.FrameHeaders:
+	case c.grpc && kind == http2.FrameData:
+		c.call(flags, stream, len(payload), arrived)
+	case kind == http2.FrameHeaders && !c.grpc:
 		arrived()
 		// Status 200, and content-length 2 (RFC 7541, sections 6.1 and 6.2.2).
 		c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders, stream, 0x88, 0x0f, 0x0d, 1, '2')
@@ -54,6 +57,22 @@ func (c *framed) frame(kind http2.FrameType, flags http2.Flags, stream uint32, p
 	case kind == http2.FramePing && !flags.Has(http2.FlagPingAck):
 		c.replies = appendFrame(c.replies, http2.FramePing, http2.FlagPingAck, 0, payload...)
 	}
+}
+
+// call replies to a frame of a call's message: with its end comes the answer, a HelloReply and the status OK.
+func (c *framed) call(flags http2.Flags, stream uint32, length int, arrived func()) {
+	if length > 0 {
+		c.replies = appendFrame(c.replies, http2.FrameWindowUpdate, 0, 0, byte(length>>24), byte(length>>16), byte(length>>8), byte(length))
+	}
+	if !flags.Has(http2.FlagDataEndStream) {
+		return
+	}
+	arrived()
+	head := append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...) // content-type
+	c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders, stream, head...)
+	c.replies = appendFrame(c.replies, http2.FrameData, 0, stream, 0, 0, 0, 0, 5, 0x0a, 3, 'a', 'n', 'n')
+	status := append([]byte{0, 11}, "grpc-status\x010"...)
+	c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream, stream, status...)
 }
 
 // appendFrame appends a frame.

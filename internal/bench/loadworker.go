@@ -17,6 +17,7 @@ type product struct {
 	qps      string // replaces the rate of the load
 	closed   bool   // requests in flight are limited to the number of connections, so none waits for one
 	flags    []string
+	grpc     bool // the load is calls
 }
 
 // tool returns it as a load generator like the others.
@@ -49,18 +50,29 @@ func (p product) args(b *bench, l load) []string {
 	args := []string{"run", "--redis", server, "--run", l.name, "--qps", qps, "--duration", l.length.String(),
 		"--max-connections", fmt.Sprint(l.connections)}
 	if l.url != "" {
-		args = append(args, "--url", l.url)
+		args = append(args, "--url", p.target(l.url))
 	}
 	if p.closed {
 		args = append(args, "-c", fmt.Sprint(l.connections*max(1, l.streams)))
 	}
-	if l.streams > 0 {
+	switch {
+	case p.grpc:
+		args = append(args, "--streams", fmt.Sprint(max(1, l.streams)))
+	case l.streams > 0:
 		args = append(args, "--http", "2", "--streams", fmt.Sprint(l.streams))
 	}
 	if strings.HasPrefix(l.url, "https:") {
 		args = append(args, "-k")
 	}
 	return append(append(args, p.flags...), "-o", "json")
+}
+
+// target returns the URL for that of the endpoint.
+func (p product) target(url string) string {
+	if p.grpc {
+		return "grpc://" + strings.Trim(strings.TrimPrefix(url, "http:"), "/") + greeterMethod
+	}
+	return url
 }
 
 // readWorker reads the report.

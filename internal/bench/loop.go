@@ -151,9 +151,9 @@ func (l *loop) request(fd int) {
 		_ = unix.Close(fd)
 		return
 	}
-	if l.options.http2 {
+	if l.options.http2 || l.options.grpc {
 		if l.framed[fd] == nil {
-			l.framed[fd] = new(framed)
+			l.framed[fd] = &framed{grpc: l.options.grpc}
 		}
 		if replies := l.framed[fd].answer(l.buf[:n], func() { l.arrived(at) }); len(replies) > 0 {
 			l.send(fd, replies)

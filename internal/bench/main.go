@@ -65,6 +65,7 @@ func experiments() []experiment {
 		{"h3", "the same over HTTP/3, beside a plain client of quic-go", saturationThree},
 		{"http2", "the highest rate over HTTP/2, on one core", saturationHTTP2},
 		{"http2-tls", "the same with TLS, where k6 speaks HTTP/2 too", saturationHTTP2TLS},
+		{"grpc", "the highest rate over gRPC beside ghz, on one core", saturationGRPC},
 		{"filling", "the cost of requests that are filled and checked", filling},
 		{"workload", "data files and checks beside k6, a targets file beside vegeta", workloads},
 		{"sockets", "messages of WebSocket beside k6, lines over TCP, datagrams, commands of Redis beside redis-benchmark", sockets},

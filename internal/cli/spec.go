@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/loadctl/loadctl/internal/schema"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
@@ -21,9 +22,11 @@ import (
 
 // Spec has the flags that describe a run. They are the same wherever a run is created, or joined by its description.
 type Spec struct {
-	MinWorkers int64 // the default of --min-workers, set before AddFlags
+	MinWorkers int64         // the default of --min-workers, set before AddFlags
+	Local      targets.Local // how this machine asks a server what its methods take; may be empty
 
-	set *pflag.FlagSet
+	command *cobra.Command
+	set     *pflag.FlagSet
 
 	url                        once
 	schedule                   Schedule
@@ -34,6 +37,7 @@ type Spec struct {
 	headers, thresholds        []string
 	method, body, bodyFile     string
 	bodyHex                    string
+	proto                      schema.Files
 	caFile                     string
 	target                     targets.Spec
 	data                       []string
@@ -46,7 +50,7 @@ type Spec struct {
 
 // AddFlags adds them to a command.
 func (f *Spec) AddFlags(c *cobra.Command) {
-	f.set = pflag.NewFlagSet("spec", pflag.ContinueOnError)
+	f.command, f.set = c, pflag.NewFlagSet("spec", pflag.ContinueOnError)
 	f.maxLag, f.catchUp, f.timeout = Duration(spec.DefaultMaxLag), Duration(spec.DefaultCatchUp), Duration(targets.DefaultTimeout)
 	s := f.set
 	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", ")+". Path, query, headers and body may have placeholders such as ${ordinal}: see docs/workloads.md")
@@ -88,6 +92,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringVar(&f.bodyHex, "body-hex", "", "body as pairs of hex `DIGITS`, such as '50 49 4e 47 0a'; over ws it is a binary message")
 	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp, or which message of ws it is: "+targets.ReplyHelp()+". Without it a request ends when it is sent. See docs/protocols.md")
+	f.addProtoFlags(s)
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.Var(&f.targetsFile, "targets", targetsHelp)
 	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)
@@ -96,7 +101,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
 	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body to read (default 16 MiB)")
-	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399)")
+	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399, or OK over gRPC)")
 	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
 		". May be repeated. See docs/workloads.md#checks")
 	Group(s, "Request")
@@ -173,6 +178,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	typed(&s.Target)
 	if err := s.Target.Validate(); err != nil {
 		return s, err // before weights without bounds make a mix
+	}
+	if err := f.describe(&s.Target); err != nil {
+		return s, err
 	}
 	if err := wholeFlows(&s); err != nil {
 		return s, err

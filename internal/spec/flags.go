@@ -114,6 +114,9 @@ func (f *flagList) target(t targets.Spec) {
 		f.withhold("--body-file", digest(t.Body))
 	}
 	f.add("--reply", t.Reply, "")
+	if len(t.Descriptors) > 0 {
+		f.withhold("--proto", digest(t.Descriptors))
+	}
 	for _, d := range t.Data {
 		f.args = append(f.args, "--data", shownData(d))
 		if !slices.Contains(f.withheld, "--data") {

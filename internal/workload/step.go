@@ -310,12 +310,15 @@ func (d *steps) body(s *targets.Step, values map[string]*yaml.Node) (err error) 
 		given = name
 	}
 	n := values[given]
-	if (given == "json" || given == "form") && !targets.HasHeaders(s.URL) {
+	grpc := targets.IsGRPC(s.URL)
+	if (given == "form" || given == "json" && !grpc) && !targets.HasHeaders(s.URL) {
 		return d.fail(n, "only http has types of bodies; write body: TEXT")
 	}
 	switch given {
 	case "json":
-		typed(s, "application/json")
+		if !grpc {
+			typed(s, "application/json")
+		}
 		s.Body, err = d.json(nil, n)
 	case "form":
 		typed(s, "application/x-www-form-urlencoded")

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets/status"
 )
 
 // A Threshold is a condition that a run has to meet, as [Parse] reads it.
@@ -207,7 +208,7 @@ func (s *thresholdScanner) tags(t *Threshold) error {
 		case t.Code != "":
 			return s.fail(at, "only one code is allowed; give a threshold for each")
 		case !isCode(value):
-			return s.fail(valueAt, "%.20q is not a status; write 503 or 5xx", value)
+			return s.fail(valueAt, "%.20q is not a status; write 503 or 5xx, or a status of gRPC such as UNAVAILABLE", value)
 		}
 		t.Code = value
 	}
@@ -233,8 +234,11 @@ func (s *thresholdScanner) step(t *Threshold, at int, name string) error {
 // stepMetrics lists the metrics that are known of each step.
 func stepMetrics() []string { return []string{"latency", "errors", "checks", "rate"} }
 
-// isCode tells whether s is a status such as 503, or a class of them such as 5xx.
+// isCode tells whether s is a status such as 503 or UNAVAILABLE, or a class of them such as 5xx.
 func isCode(s string) bool {
+	if _, known := status.Named(s); known {
+		return true
+	}
 	return len(s) == 3 && isDigit(rune(s[0])) && (s[1:] == "xx" || isDigit(rune(s[1])) && isDigit(rune(s[2])))
 }
 

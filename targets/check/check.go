@@ -60,7 +60,7 @@ type kind struct {
 // kinds is the one place where checks are registered. It is a function, because a variable could be changed.
 func kinds() []kind {
 	return []kind{
-		{name: "status", usage: "status 200,201 or status 200-299", parse: status},
+		{name: "status", usage: "status 200,201 or status 200-299 (gRPC: status OK,NOT_FOUND)", parse: status},
 		{name: "body", usage: `body has "TEXT" or body matches /REGEX/`, body: true, parse: body},
 		{name: "json", usage: "json PATH = VALUE, such as json user.id = 7, in a path without @", body: true, parse: jsonValue},
 		{name: "header", usage: "header NAME = VALUE", fields: true, parse: header},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/tidwall/gjson"
+
+	statuses "github.com/loadctl/loadctl/targets/status"
 )
 
 // errForm says that a check is not written as its usage says.
@@ -20,6 +22,10 @@ var errForm = errors.New("it is not complete or not right")
 func status(rest string) (test, error) {
 	var ranges [][2]int
 	for part := range strings.SplitSeq(rest, ",") {
+		if n, known := statuses.Named(strings.TrimSpace(part)); known {
+			ranges = append(ranges, [2]int{n, n})
+			continue
+		}
 		from, to, isRange := strings.Cut(strings.TrimSpace(part), "-")
 		low, err1 := strconv.Atoi(from)
 		high, err2 := low, error(nil)

@@ -52,6 +52,10 @@ type Limits struct {
 
 	Content int  // bytes of its body that are kept for Content, from the beginning: none
 	Fields  bool // keep its headers for Field
+
+	// Messages says that the body consists of messages, each after a flag and its length, as gRPC has them. Body is then
+	// the limit of each, and of the last one up to Content bytes are kept, or nothing. Only HTTP/2 has it.
+	Messages bool
 }
 
 // InEffect returns the limits with the defaults instead of what is zero or less.

@@ -66,6 +66,9 @@ func NewConn(l http1.Limits) *Conn {
 	return c
 }
 
+// Greeted reports whether the server has said that it speaks HTTP/2.
+func (c *Conn) Greeted() bool { return c.reader.greeted }
+
 // Streams is the number of streams in flight.
 func (c *Conn) Streams() int { return len(c.open) }
 

@@ -76,6 +76,14 @@ func (c *Conn) take(b []byte) {
 		return
 	}
 	c.idle = 0
+	if s.framed() {
+		if s.got += int64(len(b)); s.length != unknown && s.got > s.length {
+			c.abort(s, errLonger)
+		} else if err := s.takeMessages(b); err != nil {
+			c.abort(s, err)
+		}
+		return
+	}
 	most, err := s.most()
 	if room := most - s.got; int64(len(b)) > room {
 		s.keep(b[:room])
@@ -129,6 +137,11 @@ func (c *Conn) endData() {
 func (c *Conn) complete(s *Stream) {
 	if s.length != unknown && !s.bodiless() && s.got != s.length {
 		c.abort(s, errShorter)
+		c.forget(s.id)
+		return
+	}
+	if s.framed() && s.messages.have > 0 {
+		c.abort(s, malformed("a message is cut off"))
 		c.forget(s.id)
 		return
 	}

@@ -29,6 +29,7 @@ type Stream struct {
 	length   int64 // of the body, as the headers say; unknown if they do not
 	status   int
 	got      int64 // bytes of the body so far
+	messages messages
 	err      error
 
 	goal     []byte

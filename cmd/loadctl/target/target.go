@@ -62,6 +62,8 @@ first byte of the request to the end of the answer.
 
 With --tcp, --udp or --ws it is an echo that counts lines, datagrams or messages instead of HTTP
 requests.
+With --grpc it counts calls of loadctl.Echo: Say, Repeat, Collect and Talk, a method for each kind of
+stream. The field code of a message asks for a status.
 
 With --shop it serves:
   POST /login       {"user": NAME} gives {"token": T} and the cookie session
@@ -98,7 +100,7 @@ type targetFlags struct {
 	routes                   routes
 	unique                   uniques
 	certificateFile, keyFile string
-	tcp, udp, ws             bool
+	tcp, udp, ws, grpc       bool
 }
 
 func (f *targetFlags) AddFlags(c *cobra.Command) {
@@ -120,6 +122,7 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
 	s.BoolVar(&f.ws, "ws", false, "instead of HTTP, answer each message of WebSocket with the same message; with --tls-cert it is wss")
+	s.BoolVar(&f.grpc, "grpc", false, "instead of HTTP/1.1, serve loadctl.Echo over gRPC, with reflection. See docs/grpc.md")
 	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
 	s.BoolVar(&f.options.HTTP3, "http3", false, "with --tls-cert: serve HTTP/3 too, at the same port over UDP")
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
@@ -180,22 +183,24 @@ func (f *targetFlags) site() (*site.Site, error) {
 func (f *targetFlags) setEcho() error {
 	o := &f.options
 	switch {
-	case !f.tcp && !f.udp && !f.ws:
+	case !f.tcp && !f.udp && !f.ws && !f.grpc:
 		return nil
-	case f.tcp && f.udp || f.ws && (f.tcp || f.udp):
-		return errors.New("--tcp, --udp and --ws: give one of them, and start a second server for the other")
+	case several(f.tcp, f.udp, f.ws, f.grpc):
+		return errors.New("--tcp, --udp, --ws and --grpc: give one of them, and start a second server for another")
 	case f.udp:
 		o.Echo = arrivals.Datagrams
 	case f.ws:
 		o.Echo = arrivals.Messages
+	case f.grpc:
+		o.Echo = arrivals.Calls
 	default:
 		o.Echo = arrivals.Lines
 	}
 	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
 		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
 	}
-	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && f.certificateFile+f.keyFile != "" || o.HTTP3 {
-		return errors.New("--tcp, --udp, --ws: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
+	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && !f.grpc && f.certificateFile+f.keyFile != "" || o.HTTP3 {
+		return errors.New("--tcp, --udp, --ws, --grpc: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
 	}
 	return nil
 }
@@ -298,4 +303,15 @@ func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
 	go server.Schedule(ctx, f.stalls)
 	summary := server.Collect(ctx, progress)
 	return f.output.Print(out, summary, summary.WriteText)
+}
+
+// several tells whether more than one of the flags is given.
+func several(given ...bool) bool {
+	n := 0
+	for _, g := range given {
+		if g {
+			n++
+		}
+	}
+	return n > 1
 }

@@ -1,0 +1,126 @@
+package targets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/grpc"
+	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
+)
+
+// grpcTarget calls a method over gRPC: grpc://HOST[:PORT]/SERVICE/METHOD, or grpcs:// with TLS. A call has one message,
+// also that of a method with a stream of requests, and ends with the last message of its answer.
+//
+// A call is a POST of HTTP/2, so all else is that of httpTarget. The client library of gRPC cannot be stopped just before
+// the first byte, and tells only texts of what went wrong with a connection.
+type grpcTarget struct{ *httpTarget }
+
+// newGRPC is the constructor in the registry. The spec is valid.
+func newGRPC(s Spec, local Local, connections *pool) (Target, error) {
+	if len(s.Descriptors) == 0 {
+		return nil, errUndescribed
+	}
+	t, err := newHTTP(s, local, connections)
+	if err != nil {
+		return nil, err
+	}
+	return &grpcTarget{t.(*httpTarget)}, nil
+}
+
+// Reach opens a connection to the server, waits for the settings of HTTP/2, and closes it: nothing is called.
+func (t *grpcTarget) Reach(ctx context.Context) error {
+	deadline, _ := ctx.Deadline()
+	to := t.endpoint(t.url)
+	c, err := t.pool.dial(ctx, deadline, to)
+	if err != nil {
+		return err
+	}
+	defer c.close(true)
+	c.session.greet()
+	for !c.session.greeted() {
+		if !c.session.usable() || ctx.Err() != nil {
+			return fmt.Errorf("greet %s: the server does not speak HTTP/2, which gRPC needs", to.address)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+// greeted reports whether the server has said that it speaks HTTP/2.
+func (s *session) greeted() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams.Greeted()
+}
+
+// AskGRPC sends one encoded message to a method, and returns the last message of the answer and the status. It is for
+// questions about a server, such as what it offers, and not for load. spec says how to connect, and its URL names the
+// method; it has no descriptors. The error says why there was no answer.
+func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer []byte, status int, err error) {
+	_, u, err := s.kind()
+	if err != nil {
+		return nil, 0, err
+	}
+	by, err := parseRoutes(s.ConnectTo)
+	if err != nil {
+		return nil, 0, err
+	}
+	to := s.endpoint(u, by)
+	to.streams = 0 // one goroutine is enough
+	m, err := newMessage(s, u, to, literally, nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	d, err := newDialer(s, local)
+	if err != nil {
+		return nil, 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.timeout())
+	defer cancel()
+	deadline, _ := ctx.Deadline()
+	c, err := d.dial(ctx, deadline, to)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer c.close(false)
+	whole, err := grpc.AppendMessage(m.wire, func(b []byte) ([]byte, error) { return append(b, message...), nil })
+	if err != nil {
+		return nil, 0, err
+	}
+	var r http2.Request
+	if err := r.Encode(m.scheme(), whole); err != nil {
+		return nil, 0, err
+	}
+	stream, err := c.converse(&r, http1.Limits{Body: s.bodyLimit(), Content: int(s.bodyLimit()), Fields: true, Messages: true})
+	if err != nil {
+		return nil, 0, fmt.Errorf("ask %s: %w", to.address, err)
+	}
+	a := grpc.NewAnswer(stream, nil)
+	return a.Content(), a.Status(), a.Err()
+}
+
+// converse sends one request of HTTP/2 on a connection, whose deadline is set, and reads the answer.
+func (c *conn) converse(r *http2.Request, l http1.Limits) (*http2.Stream, error) {
+	h, s := http2.NewConn(http1.Limits{}), new(http2.Stream)
+	h.Open(s, r, l)
+	for h.Ended() == nil {
+		for out := h.Output(); len(out) > 0; out = h.Output() {
+			n, err := c.wire.Write(out)
+			if h.Wrote(n); err != nil {
+				return nil, err
+			}
+		}
+		n, err := c.wire.Read(c.buf)
+		if failed := h.Feed(c.buf[:n]); failed != nil || errors.Is(err, io.EOF) && !h.Greeted() {
+			return nil, errors.New("it does not speak HTTP/2, which gRPC needs")
+		}
+		if err != nil {
+			h.Fail(err)
+		}
+	}
+	return s, s.Err()
+}

@@ -1,0 +1,134 @@
+package targets
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/grpc"
+	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/template"
+)
+
+// errRequest says that a message cannot be made for a call.
+var errRequest = errors.New("the JSON does not fit the message")
+
+// ofGRPC returns the spec without what a call of gRPC does not have; others stay as they are.
+func (s Spec) ofGRPC() Spec {
+	if !IsGRPC(s.URL) {
+		return s
+	}
+	s.Cookies, s.Redirects = false, 0
+	if a, err := ParseAuth(s.Auth); err == nil && a.Kind == AuthSigV4 {
+		s.Auth = ""
+	}
+	return s
+}
+
+// grpcHeaders returns the headers that gRPC adds to a request of HTTP; none if the spec is not of gRPC.
+func (s Spec) grpcHeaders() []Header {
+	if !IsGRPC(s.URL) {
+		return nil
+	}
+	return []Header{{"Te", "trailers"}, {"Content-Type", "application/grpc"}, {"Grpc-Timeout", grpcTimeout(s.timeout())}}
+}
+
+// scheme is that of HTTP.
+func (m *message) scheme() string {
+	if m.url.Scheme == "grpcs" || m.url.Scheme == "https" {
+		return "https"
+	}
+	return "http"
+}
+
+// errUndescribed says that nobody found out what a method takes.
+var errUndescribed = errors.New("descriptors: the method is not described; put its FileDescriptorSet in Spec.Descriptors")
+
+// grpcTimeout writes a time as the protocol wants it: at most eight digits.
+func grpcTimeout(d time.Duration) string {
+	if ms := (d + time.Millisecond - 1) / time.Millisecond; ms < 1e8 {
+		return strconv.FormatInt(int64(ms), 10) + "m"
+	}
+	return strconv.FormatInt(int64(min(d/time.Second, 1e8-1)), 10) + "S"
+}
+
+// describe finds out what the body is a message of, and checks it. One that varies may not fit with what stands for its
+// placeholders, and fit later. Without descriptors nothing is known.
+func (m *message) describe() (err error) {
+	if !IsGRPC(m.spec.URL) || len(m.spec.Descriptors) == 0 {
+		return nil
+	}
+	if m.calls, err = m.spec.calls(m.url); err != nil {
+		return err
+	}
+	var r template.Request
+	for range m.spec.taken {
+		r.Taken = append(r.Taken, exampleCell)
+	}
+	_, err = m.encoded(nil, r)
+	wrong, isMessage := errors.AsType[*grpc.MessageError](err)
+	if err != nil && (!isMessage || wrong.Shape || !m.body.Varies()) {
+		return fmt.Errorf("body: %w", err)
+	}
+	return nil
+}
+
+// encoded appends the message, with its prefix.
+func (m *message) encoded(b []byte, r template.Request) ([]byte, error) {
+	return grpc.AppendMessage(b, func(b []byte) ([]byte, error) {
+		return m.calls.AppendRequest(b, m.body.Append(nil, r))
+	})
+}
+
+// appendCall appends the message to a head. It returns nothing if there is no such message.
+func (m *message) appendCall(b []byte, r template.Request) []byte {
+	whole, err := m.encoded(b, r)
+	if err != nil {
+		return b[:0]
+	}
+	return whole
+}
+
+// newGRPCExpectation returns what is expected of an answer.
+func newGRPCExpectation(s Spec) (e expectation, err error) {
+	if e.checks, err = check.Parse(s.Checks); err != nil {
+		return e, fmt.Errorf("check: %w", err)
+	}
+	if e.checks.Statuses() {
+		if s.Expect != "" {
+			return e, errors.New("expect: contradicts the check of the status; leave one of them out")
+		}
+		e.statuses = statuses{{1, 999}}
+	} else if e.statuses, err = parseCodes(s.Expect); err != nil {
+		return e, err
+	}
+	e.limits = http1.Limits{Body: s.bodyLimit(), Content: e.checks.Content(), Fields: true, Messages: true}
+	err = e.addTakes(s)
+	e.limits.Content = min(e.limits.Content, grpc.MaxShown)
+	e.grpc, e.limit = true, s.timeout()
+	if _, u, failed := s.kind(); failed == nil && len(s.Descriptors) > 0 && err == nil {
+		e.calls, err = s.calls(u)
+	}
+	return e, err
+}
+
+// view returns what checks and takes see of an answer: that of a call, if it is one.
+func (e *expectation) view(a check.Answer) check.Answer {
+	if reply, ok := a.(grpc.Reply); ok && e.grpc {
+		return grpc.NewAnswer(reply, e.calls)
+	}
+	return a
+}
+
+// late returns the error of an answer. A server that knows the time limit of a call may end the call a moment before we
+// do: that is our timeout.
+func (e *expectation) late(err error, took time.Duration) error {
+	if _, reset := errors.AsType[http2.ResetError](err); reset && e.grpc && took >= e.limit {
+		return os.ErrDeadlineExceeded
+	}
+	return err
+}

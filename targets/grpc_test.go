@@ -1,0 +1,253 @@
+package targets
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	rpc "google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/loadctl/loadctl/internal/rpctest"
+	"github.com/loadctl/loadctl/targets/status"
+)
+
+// calling returns the target of a method of a server.
+func calling(t *testing.T, url, body string, more func(*Spec), local Local) Target {
+	t.Helper()
+	s := Spec{URL: url, Body: []byte(body), Descriptors: rpctest.Descriptors(t), Timeout: 10 * time.Second}
+	if more != nil {
+		more(&s)
+	}
+	target, err := New(s, local)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { target.Close() })
+	return target
+}
+
+// TestGRPC: each kind of method is one call at a server of gRPC's own library, and the checks see its answer.
+func TestGRPC(t *testing.T) {
+	s := rpctest.Start(t)
+	for _, c := range []struct {
+		method, body, expect string
+		checks               []string
+		status, class        string
+	}{
+		{"EmptyCall", "", "", nil, "OK", ""},
+		{"UnaryCall", `{"responseSize": 5, "payload": {"body": "aGVsbG8="}}`, "", []string{`json payload.body = AAAAAAA=`, "json username = hello", `json oauthScope = ""`, "size > 5B"}, "OK", ""},
+		{"UnaryCall", `{"response_size": 5}`, "", []string{`json payload.body = AAAAAAA=`}, "OK", ""}, // the name in the .proto file
+		{"UnaryCall", `{"responseSize": 200000}`, "", []string{"size > 199kB", "json payload.type = COMPRESSABLE"}, "OK", "check json payload.type = COMPRESSABLE"},
+		{"UnaryCall", `{"responseSize": 5000000}`, "", []string{"size > 4MB"}, "OK", ""},
+		{"UnaryCall", `{"responseStatus": {"code": 5, "message": "x"}}`, "", nil, "NOT_FOUND", ClassStatus},
+		{"UnaryCall", `{"responseStatus": {"code": 5, "message": "x"}}`, "OK,NOT_FOUND", nil, "NOT_FOUND", ""},
+		{"UnaryCall", `{"responseStatus": {"code": 14}}`, "", []string{"status UNAVAILABLE,OK"}, "UNAVAILABLE", ""},
+		{"UnaryCall", `{"responseStatus": {"code": 99}}`, "", nil, "UNKNOWN", ClassStatus},
+		{"StreamingOutputCall", `{"responseParameters": [{"size": 3}, {"size": 70000}, {"size": 1}]}`, "", []string{"size > 70kB", "json payload.body = AA=="}, "OK", ""},
+		{"StreamingOutputCall", `{}`, "", []string{"size < 1B"}, "OK", ""},
+		{"StreamingInputCall", `{"payload": {"body": "aGVsbG8="}}`, "", []string{"json aggregatedPayloadSize = 5"}, "OK", ""},
+		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "", []string{`json payload.body = AAAA`}, "OK", ""},
+		{"UnimplementedCall", "", "", nil, "UNIMPLEMENTED", ClassStatus},
+	} {
+		target := calling(t, s.URL(c.method), c.body, func(s *Spec) { s.Checks, s.Expect = c.checks, c.expect }, Local{})
+		for range 3 {
+			before := s.Calls()
+			out := target.Do(t.Context(), Call{})
+			if status.Name(out.Status) != c.status || out.Class != c.class || out.BytesIn == 0 || out.BytesOut == 0 {
+				t.Errorf("%s %s: %+v (%s)", c.method, c.body, out, status.Name(out.Status))
+			}
+			if n := s.Calls() - before; n != 1 {
+				t.Errorf("%s %s: %d calls arrived", c.method, c.body, n)
+			}
+		}
+	}
+}
+
+// TestGRPCMetadata: headers, placeholders, authorization and the deadline arrive, and checks and takes see trailers.
+func TestGRPCMetadata(t *testing.T) {
+	s := rpctest.Start(t)
+	url := strings.Replace(s.URL("UnaryCall"), "grpc://", "grpc://ann:pw@", 1)
+	target := calling(t, url, `{"payload": {"body": "${base}"}}`, func(s *Spec) {
+		s.Headers = []Header{{"X-Echo-Name", "n ${ordinal}"}, {"x-echo-bin", "AAEC/w=="}, {"X-Echo-Two", "a"}, {"x-echo-two", "b"}, {"Host", "h:1"}, {"User-Agent", "me"}}
+		s.Checks = []string{
+			"header x-got-x-echo-name = n 7", "header x-got-x-echo-bin = AAEC/w", "header X-Got-X-Echo-Two = a,b", "header x-got-authority = h:1", "header x-got-user-agent = me",
+			"header x-got-authorization = " + Basic("ann:pw"), "header x-left = 10s", "header content-type = application/grpc", "json username = abc",
+		}
+		s.URL, s.Body, s.Flows = "", nil, []Flow{{Name: "f", Steps: []Step{
+			{Name: "a", URL: strings.Replace(url, "ann:pw@", "", 1), Body: []byte(`{"payload": {"body": "YWJj"}}`), Takes: []Take{{"user", "json username"}, {"kind", "header content-type"}}},
+			{Name: "b", URL: url, Headers: append(s.Headers, Header{"X-Echo-Kind", "${kind}"}), Checks: s.Checks, Body: []byte(`{"payload": {"body": "YWJj"}, "expectCompressed": {"value": true}, "fillUsername": true, "responseStatus": {"message": "${user}"}}`)},
+		}}}
+		s.Headers, s.Checks = nil, nil
+	}, Local{})
+	session := new(Session)
+	for step := range 2 {
+		if out := target.Do(t.Context(), Call{Number: 7, Step: step, Session: session}); out.Class != "" {
+			t.Errorf("step %d: %+v", step, out)
+		}
+	}
+	if got := session.taken(); len(got) != 2 || got[0] != "abc" || got[1] != "application/grpc" {
+		t.Errorf("taken: %q", got)
+	}
+}
+
+// TestGRPCFailures: what goes wrong is a class, or a status that the server has sent.
+func TestGRPCFailures(t *testing.T) {
+	s := rpctest.Start(t)
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	web := func(status int) string {
+		h := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "<html>")
+		}))
+		h.Config.Protocols = new(http.Protocols)
+		h.Config.Protocols.SetUnencryptedHTTP2(true)
+		h.Start()
+		t.Cleanup(h.Close)
+		return h.Listener.Addr().String()
+	}
+	closing := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }).String()
+	silent := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }).String()
+	for _, c := range []struct {
+		name, url, body string
+		more            func(*Spec)
+		status          string // "" = none
+		class           string
+	}{
+		{"nobody listens", "grpc://127.0.0.1:1" + rpctest.Path + "EmptyCall", "", nil, "", ClassConnect},
+		{"it closes", "grpc://" + closing + rpctest.Path + "EmptyCall", "", nil, "", ClassEOF},
+		{"it says nothing", "grpc://" + silent + rpctest.Path + "EmptyCall", "", func(s *Spec) { s.Timeout = 50 * time.Millisecond }, "", ClassTimeout},
+		{"it is too slow", s.URL("UnaryCall"), "", func(s *Spec) { s.Timeout, s.Headers = 50*time.Millisecond, []Header{{"x-wait", "10s"}} }, "", ClassTimeout},
+		{"HTTP/1.1", "grpc://" + plain.Listener.Addr().String() + rpctest.Path + "EmptyCall", "", nil, "", ClassProtocol},
+		{"not gRPC", "grpc://" + web(200) + rpctest.Path + "EmptyCall", "", nil, "", ClassProtocol},
+		{"404", "grpc://" + web(404) + rpctest.Path + "EmptyCall", "", nil, "UNIMPLEMENTED", ClassStatus},
+		{"503", "grpc://" + web(503) + rpctest.Path + "EmptyCall", "", nil, "UNAVAILABLE", ClassStatus},
+		{"TLS on a plain port", "grpcs://" + s.Addr + rpctest.Path + "EmptyCall", "", nil, "", ClassTLS},
+		{"it limits itself", s.URL("UnaryCall"), fmt.Sprintf(`{"payload": {"body": "%s"}}`, strings.Repeat("A", 6<<20)), nil, "RESOURCE_EXHAUSTED", ClassStatus},
+		{"our limit", s.URL("UnaryCall"), `{"responseSize": 2000}`, func(s *Spec) { s.BodyLimit = 1000 }, "", ClassBodyLimit},
+		{"it hurries", s.URL("UnaryCall"), `{"responseStatus": {"code": 4}}`, nil, "DEADLINE_EXCEEDED", ClassStatus},
+		{"no message fits", s.URL("UnaryCall"), `{"responseSize": "${uuid}"}`, nil, "", ClassRequest},
+	} {
+		target := calling(t, c.url, c.body, c.more, Local{})
+		for range 2 {
+			out := target.Do(t.Context(), Call{})
+			if got := strings.TrimPrefix(status.Name(out.Status), "0"); got != c.status || out.Class != c.class {
+				t.Errorf("%s: %+v (%s), want %s %s", c.name, out, got, c.status, c.class)
+			}
+		}
+	}
+}
+
+// TestGRPCAges: a server that closes connections when they are old loses no call and gets none twice, over TLS and a unix
+// socket as well.
+func TestGRPCAges(t *testing.T) {
+	trust := newAuthority(t)
+	certificate, err := tls.LoadX509KeyPair(trust.issue("localhost"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	aging := rpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionAge: 20 * time.Millisecond, MaxConnectionAgeGrace: 5 * time.Second})
+	for _, network := range []string{"tcp", "tls", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			options := []rpc.ServerOption{aging}
+			scheme := "grpc"
+			l, err := net.Listen("tcp", "127.0.0.1:0")
+			more := func(*Spec) {}
+			switch network {
+			case "tls":
+				scheme = "grpcs"
+				options = append(options, rpc.Creds(credentials.NewServerTLSFromCert(&certificate)))
+				more = func(s *Spec) { s.CA, s.ConnectTo = trust.pem, []string{"localhost:1:" + l.Addr().String()} }
+			case "unix":
+				l.Close()
+				path := filepath.Join(t.TempDir(), "s")
+				l, err = net.Listen("unix", path)
+				more = func(s *Spec) { s.UnixSocket = path }
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := rpctest.Serve(t, l, false, options...)
+			if network != "tcp" {
+				s.Addr = "localhost:1"
+			}
+			target := calling(t, scheme+"://"+s.Addr+rpctest.Path+"UnaryCall", `{"payload": {"body": "YWJj"}}`, more, Local{MaxConnections: 4})
+			if err := target.(*grpcTarget).Reach(t.Context()); err != nil {
+				t.Error(err)
+			}
+			const each, clients = 400, 6
+			var all sync.WaitGroup
+			for range clients {
+				all.Go(func() {
+					for range each {
+						if out := target.Do(t.Context(), Call{}); out.Class != "" {
+							t.Errorf("%+v", out)
+						}
+					}
+				})
+			}
+			all.Wait()
+			if n := s.Calls(); n != each*clients {
+				t.Errorf("%d calls arrived, want %d", n, each*clients)
+			}
+		})
+	}
+}
+
+// TestGRPCHalted: a call that is halted while its connection opens is not sent.
+func TestGRPCHalted(t *testing.T) {
+	s := rpctest.Start(t)
+	target := calling(t, s.URL("EmptyCall"), "", nil, Local{Halted: func() bool { return true }})
+	if out := target.Do(t.Context(), Call{}); out.Class != ClassCanceled || s.Calls() != 0 {
+		t.Errorf("%+v, %d calls", out, s.Calls())
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	slow := calling(t, s.URL("UnaryCall"), "", func(s *Spec) { s.Headers = []Header{{"x-wait", "10s"}} }, Local{})
+	if out := slow.Do(ctx, Call{}); out.Class != ClassTimeout {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestGRPCSpec: a spec that cannot be called is a clear error.
+func TestGRPCSpec(t *testing.T) {
+	for want, more := range map[string]func(*Spec){
+		"url: the path is no method; write grpc://HOST:PORT/package.Service/Method":                                             func(s *Spec) { s.URL = "grpc://h" },
+		"url: there is no service \"a.B\"; there is grpc.testing.HookService, grpc.testing.LoadBalancerStatsService":            func(s *Spec) { s.URL = "grpc://h/a.B/C" },
+		"has no method \"C\"; it has EmptyCall, UnaryCall":                                                                      func(s *Spec) { s.URL = "grpc://h" + rpctest.Path + "C" },
+		"url: the method has no placeholders":                                                                                   func(s *Spec) { s.URL = "grpc://h" + rpctest.Path + "${ordinal}" },
+		"url: grpc has neither ? nor #":                                                                                         func(s *Spec) { s.URL += "?x" },
+		"body: message grpc.testing.SimpleRequest has no field \"size\" at line 1, column 2; it has responseType, responseSize": func(s *Spec) { s.Body = []byte(`{"size": 1}`) },
+		"body: message grpc.testing.SimpleRequest has no field \"sice\"":                                                        func(s *Spec) { s.Body = []byte(`{"sice": ${ordinal}}`) },
+		"body: message grpc.testing.SimpleRequest: the text is no JSON object of it":                                            func(s *Spec) { s.Body = []byte(`hunter2`) },
+		"body: message grpc.testing.SimpleRequest: a value does not fit its field":                                              func(s *Spec) { s.Body = []byte(`{"responseSize": "hunter2"}`) },
+		"method: that of gRPC is the path of the URL":                                                                           func(s *Spec) { s.Method = "GET" },
+		"header Grpc-Timeout: gRPC sets it itself":                                                                              func(s *Spec) { s.Headers = []Header{{"Grpc-Timeout", "1S"}} },
+		"header x-bin: the value is no base64":                                                                                  func(s *Spec) { s.Headers = []Header{{"x-bin", "hunter2!"}} },
+		"expect: \"200\" is not a status of gRPC; write one of OK, CANCELLED":                                                   func(s *Spec) { s.Expect = "200" },
+		"redirects: only http and https":                                                                                        func(s *Spec) { s.Redirects = 1 },
+		"http: gRPC needs HTTP/2":                                                                                               func(s *Spec) { s.HTTP = "1.1" },
+		"auth: sigv4 signs requests of HTTP":                                                                                    func(s *Spec) { s.Auth = "sigv4:region=r,service=s,access_key=a,secret_key=@f" },
+		"descriptors: they are no FileDescriptorSet":                                                                            func(s *Spec) { s.Descriptors = []byte("hunter2") },
+		"descriptors: the method is not described":                                                                              func(s *Spec) { s.Descriptors = nil },
+		"descriptors: 2000000 bytes are more than 1024 KiB":                                                                     func(s *Spec) { s.Descriptors = make([]byte, 2_000_000) },
+	} {
+		s := Spec{URL: "grpc://h" + rpctest.Path + "UnaryCall", Descriptors: rpctest.Descriptors(t)}
+		more(&s)
+		_, err := New(s, Local{})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
