@@ -70,10 +70,10 @@ func redisBenchmark() *tool {
 		ask: []string{"--version"}, found: regexp.MustCompile(`redis-benchmark ([\d.]+)`),
 		args: func(l load) []string {
 			host, port, _ := strings.Cut(strings.Trim(strings.TrimPrefix(l.url, "redis://"), "/"), ":")
-			return []string{"-h", host, "-p", port, "-c", strconv.Itoa(l.connections), "-n", strconv.Itoa(l.seconds() * 150_000), "-P", "1", "-t", "ping_mbulk", "--csv"}
+			return []string{"-h", host, "-p", port, "-c", strconv.Itoa(l.connections), "-n", strconv.Itoa(l.seconds() * 150_000), "-P", "1", "-t", "ping_mbulk", "-q"}
 		},
 		read: func(output []byte) (claim, error) {
-			m := regexp.MustCompile(`"PING_MBULK","([\d.]+)"`).FindSubmatch(output)
+			m := regexp.MustCompile(`PING_MBULK: ([\d.]+) requests per second`).FindSubmatch(output)
 			if m == nil {
 				return claim{}, unread("redis-benchmark", "rate")
 			}

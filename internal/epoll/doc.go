@@ -1,6 +1,6 @@
-// Package epoll is a worker.Client for HTTP/1.1 and HTTP/2 that owns its sockets and timers: one loop on one thread of
-// Linux, with TLS or without. A request costs one write, one read and a share of one wait; with several streams on a
-// connection, less. Only TLS handshakes have goroutines.
+// Package epoll is a worker.Client for HTTP/1.1, HTTP/2 and WebSocket that owns its sockets and timers: one loop on one
+// thread of Linux, with TLS or without. A request costs one write, one read and a share of one wait; with several streams
+// on a connection, less. Only handshakes of TLS and WebSocket have goroutines.
 //
 //	wire, ok, err := targets.NewWire(spec, local)
 //	if err != nil { … }
