@@ -100,7 +100,10 @@ func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer [
 		return nil, 0, fmt.Errorf("ask %s: %w", to.address, err)
 	}
 	a := grpc.NewAnswer(stream, nil)
-	return a.Content(), a.Status(), a.Err()
+	if stream.Err() != nil || a.Err() != nil {
+		return nil, 0, fmt.Errorf("ask %s: it speaks HTTP/2, but not gRPC", to.address)
+	}
+	return a.Content(), a.Status(), nil
 }
 
 // converse sends one request of HTTP/2 on a connection, whose deadline is set, and reads the answer.
@@ -122,5 +125,8 @@ func (c *conn) converse(r *http2.Request, l http1.Limits) (*http2.Stream, error)
 			h.Fail(err)
 		}
 	}
-	return s, s.Err()
+	if err := s.Err(); err != nil && classify(err, ClassProtocol) != ClassProtocol {
+		return nil, err
+	}
+	return s, nil
 }

@@ -569,11 +569,11 @@ func TestTargetRefused(t *testing.T) {
 		{[]string{"--capacity", "-1"}, "--capacity -1: give a number up to 1000000, or 0 to serve all at once"},
 		{[]string{"--capacity", "1000001"}, "--capacity 1000001: give a number up to"},
 		{[]string{"--capacity", "8", "--service-time", "2h"}, "--service-time 2h0m0s: give at most 1h"},
-		{[]string{"--ws", "--udp"}, "--tcp, --udp and --ws: give one of them"},
-		{[]string{"--tcp", "--udp"}, "--tcp, --udp and --ws: give one of them"},
+		{[]string{"--ws", "--udp"}, "--tcp, --udp, --ws and --grpc: give one of them"},
+		{[]string{"--tcp", "--udp"}, "--tcp, --udp, --ws and --grpc: give one of them"},
 		{[]string{"--udp", "--listen", "unix:/tmp/x"}, "--udp: datagrams need an address"},
-		{[]string{"--tcp", "--status", "500"}, "--tcp, --udp, --ws: an echo takes only --latency, --jitter and --stall"},
-		{[]string{"--udp", "--shop"}, "--tcp, --udp, --ws: an echo takes only --latency, --jitter and --stall"},
+		{[]string{"--tcp", "--status", "500"}, "--tcp, --udp, --ws, --grpc: an echo takes only --latency, --jitter and --stall"},
+		{[]string{"--udp", "--shop"}, "--tcp, --udp, --ws, --grpc: an echo takes only --latency, --jitter and --stall"},
 		{[]string{"--service-time", "10ms"}, "--service-time: give --capacity N too, the number of requests served at the same time"},
 	} {
 		clitest.Refused(t, targetRoot(), append([]string{"target"}, c.args...), c.says)

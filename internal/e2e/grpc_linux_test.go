@@ -129,7 +129,7 @@ func TestUnfitCalls(t *testing.T) {
 		`service loadctl.Echo has no method "Sing"; it has Say, Repeat, Collect, Talk`: {"--url", s.URL() + "/loadctl.Echo/Sing"},
 		`message loadctl.Words has no field "txt" at line 1, column 2; it has text`:    {"--url", say, "-d", `{"txt": "a"}`},
 		"connection refused; start the server, or give --proto FILE":                   {"--url", "grpc://127.0.0.1:1/a.B/C"},
-		"it does not speak HTTP/2, which gRPC needs":                                   {"--url", "grpc" + strings.TrimPrefix(b.web.URL(), "http") + "/a.B/C"},
+		"it speaks HTTP/2, but not gRPC":                                               {"--url", "grpc" + strings.TrimPrefix(b.web.URL(), "http") + "/a.B/C"},
 		"--proto: only gRPC needs it":                                                  {"--url", b.web.URL(), "--proto", "x.proto"},
 		"--proto-path: give --proto FILE too":                                          {"--url", say, "--proto-path", "."},
 		"expect: \"200\" is not a status of gRPC":                                      {"--url", say, "--expect", "200"},
