@@ -260,6 +260,11 @@ func (s *session) read() {
 			return
 		}
 		s.board()
+		if s.streams.Leaving() && s.streams.Streams() == 0 {
+			s.fail(http2.ErrUnprocessed) // of requests that come now: they go elsewhere
+			s.mu.Unlock()
+			return
+		}
 		s.flushLater()
 		s.mu.Unlock()
 	}
