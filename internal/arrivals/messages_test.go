@@ -70,9 +70,11 @@ func TestMessagesRefused(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprint(conn, "GET / HTTP/1.1\r\nHost: h\r\nSec-WebSocket-Key: x\r\n\r\n\x81\x01a") // a frame without a mask
 	br := bufio.NewReader(conn)
-	if _, err := http.ReadResponse(br, nil); err != nil {
+	upgraded, err := http.ReadResponse(br, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
+	_ = upgraded.Body.Close() // it has none
 	frame := make([]byte, 4)
 	if _, err := br.Read(frame); err != nil || string(frame) != "\x88\x02\x03\xea" || s.Count() != 0 {
 		t.Errorf("%q, %v, %d messages", frame, err, s.Count())
