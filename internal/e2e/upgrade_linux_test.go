@@ -23,6 +23,9 @@ func TestVersions(t *testing.T) {
 	t.Run("unknown", func(t *testing.T) { unknownParts(t, dir) })
 	t.Run("state", func(t *testing.T) { otherState(t, dir) })
 	t.Run("same", func(t *testing.T) { sameState(t, dir) })
+	if commit := os.Getenv("LOADCTL_OTHER"); commit != "" { // make upgrade
+		t.Run("real", func(t *testing.T) { realVersion(t, commit) })
+	}
 }
 
 // otherState: a program meets a run whose state has another version. It refuses with one line and 104,
@@ -155,13 +158,8 @@ func unknownParts(t *testing.T, dir string) {
 	}
 }
 
-// TestRealVersion runs this version beside the commit LOADCTL_OTHER, in both directions: `make upgrade OTHER=COMMIT`. A
-// worker of the other version takes part in a run with an exact count, or is refused, and then sends nothing.
-func TestRealVersion(t *testing.T) {
-	commit := os.Getenv("LOADCTL_OTHER")
-	if commit == "" {
-		t.Skip("make upgrade runs this; TestVersions checks the same rules")
-	}
+// realVersion runs this version beside the one of a commit, in both directions: `make upgrade OTHER=COMMIT`. A worker of the other version takes part in a run with an exact count, or is refused, and then sends nothing.
+func realVersion(t *testing.T, commit string) {
 	source := t.TempDir()
 	dir := filepath.Join(source, "bin") + string(filepath.Separator)
 	build := exec.CommandContext(t.Context(), "sh", "-ec", `git -C ../.. archive "$1" | tar -x -C "$2"; cd "$2"; go build -buildvcs=false -o "$3" ./cmd/loadctl ./cmd/loadworker`,

@@ -173,25 +173,7 @@ func (c *Client) hear(p *place) (int, error) {
 	if p.secure != nil {
 		return p.secure.Read(c.buf)
 	}
-	for p.readable {
-		n, errno := receive(p.fd, c.buf)
-		switch {
-		case errno == unix.EINTR:
-			continue
-		case errno == unix.EAGAIN:
-			p.readable = false
-			continue
-		case errno != 0:
-			return 0, errno
-		case n == 0:
-			return 0, io.EOF
-		}
-		if n < len(c.buf) && !p.hungUp {
-			p.readable = false
-		}
-		return n, nil
-	}
-	return 0, wouldBlock{}
+	return p.receive(c.buf)
 }
 
 // lose ends a connection that broke, and all requests on it. Those of which the peer took nothing go elsewhere.

@@ -44,12 +44,18 @@ type stream struct {
 	plain int // bytes of the request that are in out
 }
 
-// Read implements net.Conn. As in Client.read, a read that does not fill b has emptied the socket.
+// Read implements net.Conn.
 func (s *stream) Read(b []byte) (int, error) {
 	if s.shake != nil {
 		return s.shake.read(b)
 	}
-	for p := s.place; p.readable; {
+	return s.place.receive(b)
+}
+
+// receive reads from the socket; wouldBlock if there is nothing. As in Client.read, a read that does not fill b has emptied
+// the socket.
+func (p *place) receive(b []byte) (int, error) {
+	for p.readable {
 		n, errno := receive(p.fd, b)
 		switch {
 		case errno == unix.EINTR:
