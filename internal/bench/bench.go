@@ -14,8 +14,9 @@ import (
 )
 
 type options struct {
-	rounds int
-	quick  bool
+	rounds  int
+	quick   bool
+	against string // a loadworker of another commit
 }
 
 // A bench holds what all experiments share: the programs and a Redis.

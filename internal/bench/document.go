@@ -15,7 +15,7 @@ import (
 // its experiment is over, so that an interruption loses no earlier results.
 func (b *bench) report(ctx context.Context, chosen []experiment, file string) error {
 	began := time.Now()
-	if err := publish(file, &section{name: "machine"}, b.describe()); err != nil {
+	if err := publish(file, &section{name: "versions"}, b.describe()); err != nil {
 		return err
 	}
 	for _, e := range chosen {
@@ -24,7 +24,7 @@ func (b *bench) report(ctx context.Context, chosen []experiment, file string) er
 		if err := e.run(ctx, b, s); err != nil {
 			return fmt.Errorf("%s: %w", e.name, err)
 		}
-		if err := publish(file, s, s.render()); err != nil {
+		if err := publish(file, s, s.render()+"Machine: "+machine()+".\n\n"); err != nil {
 			return err
 		}
 	}
@@ -32,10 +32,10 @@ func (b *bench) report(ctx context.Context, chosen []experiment, file string) er
 	return nil
 }
 
-// describe returns on which machine, and with which versions, the benchmark ran.
+// describe returns with which versions the benchmark ran.
 func (b *bench) describe() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s. loadworker %s, redis-server %s", machine(), b.worker, b.redis.version)
+	fmt.Fprintf(&out, "loadworker %s, redis-server %s", b.worker, b.redis.version)
 	for _, t := range b.tools {
 		fmt.Fprintf(&out, ", %s %s", t.name, t.version)
 	}

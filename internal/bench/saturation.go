@@ -16,6 +16,9 @@ func saturation(ctx context.Context, b *bench, s *section) error {
 	fastest := product{variant: "max", qps: "max", closed: true}.tool(b)
 	beyond := product{variant: "400k/s asked", qps: "400k", closed: true, flags: []string{"--max-lag", "1ms"}}.tool(b)
 	tools := append(slices.Clone(b.tools), fastest, beyond, product{variant: "max, embedded", qps: "max", closed: true, embedded: true}.tool(b))
+	if b.against != "" {
+		tools = []tool{fastest, b.before(fastest)}
+	}
 	length, warm := b.lasting(3*time.Second, 500*time.Millisecond)
 	for _, connections := range []int{64, 1024} {
 		s.heading("%s connections", thousands(float64(connections)))
@@ -23,6 +26,10 @@ func saturation(ctx context.Context, b *bench, s *section) error {
 		rounds, err := contend(ctx, b, s, b.rounds, b.shooters(s, tools, l, endpointOptions{}, warm))
 		if err != nil {
 			return err
+		}
+		if b.against != "" {
+			againstBefore(s, rounds, fastest.name)
+			continue
 		}
 		saturationTable(s, rounds)
 		if connections == 64 {
@@ -83,10 +90,18 @@ func saturationTLS(ctx context.Context, b *bench, s *section) error {
 	length, warm := b.lasting(3*time.Second, time.Second)
 	// ab is left out: this endpoint closes connections with HTTP/1.0.
 	others := slices.DeleteFunc(slices.Clone(b.tools), func(t tool) bool { return t.name == "ab" })
+	tools := append(others, ours)
+	if b.against != "" {
+		tools = []tool{ours, b.before(ours)}
+	}
 	l := load{connections: 64, length: length}
-	rounds, err := contend(ctx, b, s, b.rounds, b.shooters(s, append(others, ours), l, endpointOptions{tls: true}, warm))
+	rounds, err := contend(ctx, b, s, b.rounds, b.shooters(s, tools, l, endpointOptions{tls: true}, warm))
 	if err != nil {
 		return err
+	}
+	if b.against != "" {
+		againstBefore(s, rounds, ours.name)
+		return nil
 	}
 	saturationTable(s, rounds)
 	perCore := func(s shot) float64 { return 1e6 / s.micros() }

@@ -51,7 +51,7 @@ func socketCases(t *testing.T) map[string]socketCase {
 	messages := startMessages(t)
 	lines, datagrams, store := echo(arrivals.Lines, "[::1]:0"), echo(arrivals.Datagrams, "127.0.0.1:0"), redistest.Start(t)
 	return map[string]socketCase{
-		"h3":  {[]string{"--url", quic.URL() + "/${ordinal}", "-k", "--http", "3", "--streams", "4", "--check", "body has ok"}, quic.Count, quic.Reset},
+		"h3":  {[]string{"--url", quic.URL() + "/${ordinal}", "-k", "--http", "3", "--streams", "16", "--max-connections", "4", "--check", "body has ok"}, quic.Count, quic.Reset},
 		"tcp": {[]string{"--url", lines.URL(), "-d", "hello ${ordinal} from ${worker}\n", "--reply", `until \n`, "--check", "body has hello"}, lines.Count, lines.Reset},
 		"udp": {[]string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello"}, datagrams.Count, datagrams.Reset},
 		"ws":  {[]string{"--url", messages.url, "-d", "hello ${ordinal} from ${worker}", "--reply", "any", "--check", "body has hello"}, messages.count.Load, func() { messages.count.Store(0) }},
