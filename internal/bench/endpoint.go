@@ -213,6 +213,9 @@ func (e *endpoint) finish(ctx context.Context) ([]int64, error) {
 		return nil, err
 	}
 	if _, err := e.line(ctx, "end", listenPatience); err != nil {
+		if failed := e.await(ctx, listenPatience); failed != nil {
+			return nil, failed // the endpoint says why
+		}
 		return nil, err
 	}
 	times, err := readTimes(e.out)

@@ -15,8 +15,8 @@ import (
 // httpAnswer is the answer to every request over HTTP. With "keep-alive", HTTP/1.0 clients keep the connection too.
 const httpAnswer = "HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nContent-Length: 2\r\n\r\nok"
 
-// room is how many arrivals can be recorded: 10 s at a rate that no client here can reach.
-const room = 4 << 20
+// room is how many arrivals can be recorded: 4 s at a rate that no client here can reach.
+const room = 16 << 20
 
 // A loop is a server, of HTTP if the options do not say otherwise, that costs as little as possible. It has one thread and one epoll, makes one read and one
 // write a request, and parses nothing. It takes each empty line for the end of a request. So requests must have no
