@@ -150,5 +150,5 @@ func (b *bench) shooters(s *section, tools []tool, l load, endpoint endpointOpti
 
 // neutral returns a command line without what is specific to this machine.
 func (b *bench) neutral(argv []string) string {
-	return strings.NewReplacer(b.redis.url(), "REDIS", b.dir+"/", "").Replace(strings.Join(argv, " "))
+	return strings.NewReplacer(b.redis.url(), "REDIS", b.dir+"/", "", "\n", `\n`, "-h URL -p  ", "-h HOST -p PORT ").Replace(strings.Join(argv, " "))
 }
