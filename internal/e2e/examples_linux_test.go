@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // example is what became of a run of an example by two workers: what the report says, and what the target counted.
@@ -64,7 +66,8 @@ func (e example) adds(asked int64) {
 		}
 	}
 	for _, judged := range r.Thresholds {
-		if judged.Threshold == "errors:rate<1%" && judged.Result != "passed" {
+		busy := judged.Result == threshold.Undecided && strings.Contains(judged.Text, "the generator was the limit") && !acceptance()
+		if judged.Threshold == "errors:rate<1%" && judged.Result != threshold.Passed && !busy {
 			e.t.Errorf("%+v", judged)
 		}
 	}
