@@ -56,6 +56,9 @@ type build struct {
 
 // write writes an index with an image for each architecture into dir, which it replaces.
 func (b build) write(arches []string, dir string) error {
+	if len(arches) == 0 {
+		return errors.New("name the architectures, such as: amd64 arm64")
+	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range arches {
 		image, err := b.image(arch)

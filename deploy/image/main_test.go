@@ -105,11 +105,13 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestMissingBinary: an image without a command would only fail where it runs.
+// TestMissingBinary: an image without a command, or for no machine, would only fail where it runs.
 func TestMissingBinary(t *testing.T) {
 	b := fake(t)
-	if err := b.write([]string{"riscv64"}, filepath.Join(b.root, "image")); err == nil {
-		t.Error("no error")
+	for _, arches := range [][]string{{"riscv64"}, nil} {
+		if err := b.write(arches, filepath.Join(b.root, "image")); err == nil {
+			t.Errorf("%q: no error", arches)
+		}
 	}
 }
 
