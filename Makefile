@@ -124,7 +124,8 @@ export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 linux:
 	@for arch in $(ARCHES); do (set -x; GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/linux_$$arch/ ./cmd/loadctl ./cmd/loadworker); done
 
-# share writes into bin/share what comes with the commands: manual pages, completion, documents, and the unit for packages.
+# share writes into bin/share what comes with the commands: manual pages, completion, documents, the licences of others, and
+# the unit for packages.
 # Modes and times do not depend on the checkout.
 share: build
 	@rm -rf bin/share; mkdir -p bin/share/completion
@@ -133,6 +134,7 @@ share: build
 		for shell in bash zsh fish; do bin/$$program completion $$shell >bin/share/completion/$$program.$$shell; done; \
 	done
 	@gzip -9n bin/share/man/*
+	@go -C deploy run ./licenses -root "$(CURDIR)" >bin/share/THIRD-PARTY-LICENSES
 	@sed 's#/usr/local/bin#/usr/bin#' examples/systemd/loadworker@.service >bin/share/loadworker@.service
 	@cp -r docs examples bin/share
 	@chmod -R u=rwX,go=rX bin/share; find bin/share -exec touch --no-dereference --date=@$(SOURCE_DATE_EPOCH) {} +
@@ -141,7 +143,7 @@ packages: linux share ## Write packages for Debian and Red Hat into dist/, in pl
 	@rm -f dist/*.deb dist/*.rpm
 	@for arch in $(ARCHES); do go -C deploy/packages run . -root "$(CURDIR)" -version "$(VERSION)" -arch $$arch; done
 
-image: linux ## Write an OCI image for amd64 and arm64 into dist/image, without a container engine
+image: linux share ## Write an OCI image for amd64 and arm64 into dist/image, without a container engine
 	@go -C deploy run ./image -root "$(CURDIR)" -version "$(VERSION)" -commit "$(COMMIT)" $(ARCHES)
 
 push: ## Push dist/image as IMAGE=REGISTRY/NAME:TAG, with the credentials of docker login

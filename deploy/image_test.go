@@ -71,6 +71,9 @@ func TestImage(t *testing.T) {
 	for i, layer := range manifest.Layers {
 		unpack(t, blob(t, layout, layer.Digest), image.RootFS.DiffIDs[i], root)
 	}
+	if text := written(t, filepath.Join(root, "usr/share/doc/loadctl/THIRD-PARTY-LICENSES")); !strings.Contains(text, "go-redis") {
+		t.Errorf("licences: %.300s", text)
+	}
 	runImage(t, root, config.Entrypoint[0])
 }
 

@@ -143,7 +143,7 @@ func checkInstalled(t *testing.T, root string) {
 			}
 		}
 	}
-	for _, name := range []string{"copyright", "README.md", "CHANGELOG.md", "docs/deploy.md", "examples/systemd/loadworker.env"} {
+	for _, name := range []string{"copyright", "THIRD-PARTY-LICENSES", "README.md", "CHANGELOG.md", "docs/deploy.md", "examples/systemd/loadworker.env"} {
 		if text := written(t, filepath.Join(root, "usr/share/doc/loadctl", name)); text == "" {
 			t.Errorf("%s is empty", name)
 		}
