@@ -155,8 +155,8 @@ func (b build) layer(files map[string]string) (v1.Layer, error) {
 	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 }
 
-// certificates returns whom to trust behind https:// and rediss://, in PEM: Mozilla's list, as of the module in go.mod.
-// A certificate that is trusted with conditions is left out, because a file of certificates cannot state them.
+// certificates returns the authorities to trust behind https:// and rediss://, in PEM: Mozilla's list, as of the module in
+// go.mod. It leaves out those that are trusted with conditions, because a file of certificates cannot state them.
 func certificates() string {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

@@ -44,7 +44,7 @@ what it was. */}}
 checksum/secrets: {{ join "\n" . | sha256sum | trunc 8 | quote }}
 {{- end }}
 
-{{/* What every pod of ours has. */}}
+{{/* Settings of all our pods. */}}
 {{- define "loadctl.pod" -}}
 automountServiceAccountToken: false
 {{- with .Values.image.pullSecrets }}
