@@ -130,7 +130,7 @@ linux:
 share: build
 	@rm -rf bin/share; mkdir -p bin/share/completion
 	@for program in loadctl loadworker; do \
-		bin/$$program man bin/share/man; \
+		TZ=UTC bin/$$program man bin/share/man; \
 		for shell in bash zsh fish; do bin/$$program completion $$shell >bin/share/completion/$$program.$$shell; done; \
 	done
 	@gzip -9n bin/share/man/*

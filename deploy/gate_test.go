@@ -50,12 +50,13 @@ case "$*" in
 *) cp "$5" ` + dir + `/body ;;
 esac
 `
+	worker := "#!/bin/sh\nenv >" + dir + "/env\nexec " + filepath.Join(one, "bin", "loadworker") + ` "$@"` + "\n"
 	bin := filepath.Join(dir, "path")
-	if err := errors.Join(os.Mkdir(bin, 0o755), os.WriteFile(filepath.Join(bin, "gh"), []byte(gh), 0o755)); err != nil {
+	if err := errors.Join(os.Mkdir(bin, 0o755), os.WriteFile(filepath.Join(bin, "gh"), []byte(gh), 0o755), os.WriteFile(filepath.Join(bin, "loadworker"), []byte(worker), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "../.github/actions/gate/gate.sh")
-	cmd.Env = append(os.Environ(), "PATH="+bin+":"+filepath.Join(one, "bin")+":"+os.Getenv("PATH"), "URL="+url, "LOADCTL_REDIS=", "TMPDIR="+dir,
+	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GH_TOKEN=secret", "URL="+url, "LOADCTL_REDIS=", "TMPDIR="+dir,
 		"ARGS=--qps=100\n--duration=2s\n--catch-up=20s\n--max-lag=20s\n"+g.args, "COMMENT="+g.comment, "PULL_REQUEST="+g.pull,
 		"REPORTS="+dir+"/reports", "GITHUB_OUTPUT="+dir+"/output", "GITHUB_STEP_SUMMARY="+dir+"/summary",
 		"GH_REPO=team/shop", "GITHUB_WORKFLOW=load", "GITHUB_JOB=cart")
@@ -64,6 +65,9 @@ esac
 	unproved := strings.Contains(g.args, "threshold") && cmd.ProcessState.ExitCode() == 98
 	if code := cmd.ProcessState.ExitCode(); code != g.code && !unproved || strings.Contains(string(out), "::warning") {
 		t.Fatalf("exit code %d, want %d\n%s", code, g.code, out)
+	}
+	if strings.Contains(written(t, filepath.Join(dir, "env")), "GH_TOKEN") {
+		t.Error("the worker gets the token of the pull request")
 	}
 	asked, _ := os.ReadFile(filepath.Join(dir, "gh"))
 	lines := strings.Split(strings.TrimSpace(string(asked)), "\n")

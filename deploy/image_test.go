@@ -59,7 +59,7 @@ func TestImage(t *testing.T) {
 	}
 	decode(t, blob(t, layout, manifest.Config.Digest), &image)
 	config := image.Config
-	if image.Created != "2023-11-14T22:13:20Z" || config.User != "65532:65532" || !slices.Equal(config.Entrypoint, []string{"loadctl"}) ||
+	if image.Created != "2023-11-30T22:13:20Z" || config.User != "65532:65532" || !slices.Equal(config.Entrypoint, []string{"loadctl"}) ||
 		!slices.Equal(config.Cmd, []string{"--help"}) || !slices.Equal(config.Env, []string{"PATH=/usr/local/bin"}) ||
 		config.Labels["org.opencontainers.image.version"] != version || config.Labels["org.opencontainers.image.revision"] != commit {
 		t.Errorf("%+v", image)
@@ -168,7 +168,7 @@ func unpack(t *testing.T, layer []byte, diffID, root string) {
 		}
 		name := filepath.Join(root, h.Name)
 		switch {
-		case h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 1_700_000_000:
+		case h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 1_701_382_400:
 			t.Errorf("%+v", h)
 		case h.Typeflag == tar.TypeDir:
 			err = os.MkdirAll(name, h.FileInfo().Mode().Perm())

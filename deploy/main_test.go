@@ -18,7 +18,7 @@ import (
 const (
 	version = "v1.2.3"
 	commit  = "0123456789abcdef0123456789abcdef01234567"
-	epoch   = "1700000000" // SOURCE_DATE_EPOCH
+	epoch   = "1701382400" // SOURCE_DATE_EPOCH: the last evening of November in Europe, and December in Asia
 )
 
 // one and two are copies of the repository in which TestMain has built everything, for this architecture. They are set

@@ -46,6 +46,9 @@ func installDeb(t *testing.T, checkout string) {
 		args = append([]string{"--root=" + root, "--force-script-chrootless", "--log=" + os.DevNull}, args...)
 		return said(t, asRoot(exec.CommandContext(t.Context(), "dpkg", args...)))
 	}
+	if times := written(t, deb)[24:36]; strings.TrimSpace(times) != epoch { // of the first file in the archive
+		t.Errorf("the package was made at %s", times)
+	}
 	before := tree(t, root)
 	dpkg("--install", deb)
 	if status := dpkg("--status", "loadctl"); !strings.Contains(status, "Status: install ok installed") || !strings.Contains(status, "Version: 1.2.3") {
@@ -83,8 +86,8 @@ func installDeb(t *testing.T, checkout string) {
 func installRPM(t *testing.T, checkout string) {
 	t.Parallel()
 	rpm := built(t, checkout, "*.rpm")
-	if said := output(t, "rpm", "--query", "--package", "--queryformat", "%{NAME} %{VERSION} %{LICENSE} %{SUMMARY}", rpm); said !=
-		"loadctl 1.2.3 Apache-2.0 Distributed load generator with one exact rate" {
+	if said := output(t, "rpm", "--query", "--package", "--queryformat", "%{NAME} %{VERSION} %{LICENSE} %{BUILDTIME} %{BUILDHOST} %{SUMMARY}", rpm); said !=
+		"loadctl 1.2.3 Apache-2.0 "+epoch+" localhost Distributed load generator with one exact rate" {
 		t.Error(said)
 	}
 	if said := output(t, "rpm", "--checksig", "--nosignature", rpm); !strings.Contains(said, "digests OK") {

@@ -25,7 +25,7 @@ mkdir -p "$REPORTS"
 echo "reports=$REPORTS" >>"$GITHUB_OUTPUT"
 
 code=0
-loadworker run --url "$URL" "${args[@]}" --plain \
+env --unset=GH_TOKEN loadworker run --url "$URL" "${args[@]}" --plain \
 	--out "$REPORTS/report.md" --out "$REPORTS/report.json" --out "$REPORTS/report.html" || code=$?
 
 if [[ -s $REPORTS/report.md ]]; then
