@@ -79,8 +79,9 @@ sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
-	@# The linter reports what is not yet downloaded as "no go files to analyze", so everything is downloaded before.
-	for module in . $(MODULES); do go -C $$module list -deps -test ./... >/dev/null; done
+	@# Where a download fails, the linter says "no go files to analyze". So download before, and try again.
+	for module in . $(MODULES); do for wait in 5 30 0; do \
+		go -C $$module list -deps -test ./... >/dev/null && break; test $$wait != 0; sleep $$wait; done; done
 	$(TOOL) golangci-lint run ./...
 	for module in $(MODULES); do (cd $$module && go tool -modfile="$(CURDIR)/.ci/tools/go.mod" golangci-lint run ./...); done
 
