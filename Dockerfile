@@ -16,7 +16,7 @@ ARG TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o bin/ ./cmd/loadctl ./cmd/loadworker
 
 FROM scratch
-# Whom to trust behind https:// and rediss://.
+# The authorities to trust behind https:// and rediss://.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /src/bin/ /usr/local/bin/
 ENV PATH=/usr/local/bin

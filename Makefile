@@ -1,13 +1,14 @@
 # `make` alone lists what there is to make.
 
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
-COMMIT   ?= $(shell git rev-parse HEAD 2>/dev/null)
+COMMIT   ?= $(shell git describe --always --exclude '*' --abbrev=40 --dirty 2>/dev/null)
 FUZZTIME ?= 10s
 HDR_JAR  := /usr/share/java/hdrhistogram.jar
 
-# How binaries are built: the same bytes in each folder and checkout. No paths, no C, and version and commit from here
-# instead of git. -s -w: no tables for debuggers, a third of the size.
-GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+# How binaries are built: one version of Go makes the same bytes in each folder, whatever its environment says. No paths, no
+# C, flags and levels of processors from here, and version and commit too, instead of git. -s -w: no tables for debuggers,
+# a third of the size.
+GO_BUILD := CGO_ENABLED=0 GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 go build -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
 
 # Linters have a mod file of their own, so that the library's dependencies stay few.
 TOOL := go tool -modfile=.ci/tools/go.mod
@@ -20,7 +21,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image chart chartfile site release release-check pictures clean deps missing
+.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image push chart chartfile site release release-check pictures clean deps missing
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -78,6 +79,9 @@ sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 
 
 lint: ## Check formatting and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
+	@# Where a download fails, the linter says "no go files to analyze". So download before, and try again.
+	for module in . $(MODULES); do for wait in 5 30 0; do \
+		go -C $$module list -deps -test ./... >/dev/null && break; test $$wait != 0; sleep $$wait; done; done
 	$(TOOL) golangci-lint run ./...
 	for module in $(MODULES); do (cd $$module && go tool -modfile="$(CURDIR)/.ci/tools/go.mod" golangci-lint run ./...); done
 
@@ -121,34 +125,41 @@ export SOURCE_DATE_EPOCH ?= $(or $(shell git log -1 --format=%ct 2>/dev/null),0)
 linux:
 	@for arch in $(ARCHES); do (set -x; GOOS=linux GOARCH=$$arch $(GO_BUILD) -o bin/linux_$$arch/ ./cmd/loadctl ./cmd/loadworker); done
 
-# share writes into bin/share what comes with the commands: manual pages, completion, documents, and the unit for packages.
+# share writes into bin/share what comes with the commands: manual pages, completion, documents, the licences of others, and
+# the unit for packages.
 # Modes and times do not depend on the checkout.
 share: build
 	@rm -rf bin/share; mkdir -p bin/share/completion
 	@for program in loadctl loadworker; do \
-		bin/$$program man bin/share/man; \
+		TZ=UTC bin/$$program man bin/share/man; \
 		for shell in bash zsh fish; do bin/$$program completion $$shell >bin/share/completion/$$program.$$shell; done; \
 	done
 	@gzip -9n bin/share/man/*
+	@go -C deploy run ./licenses -root "$(CURDIR)" >bin/share/THIRD-PARTY-LICENSES
 	@sed 's#/usr/local/bin#/usr/bin#' examples/systemd/loadworker@.service >bin/share/loadworker@.service
 	@cp -r docs examples bin/share
 	@chmod -R u=rwX,go=rX bin/share; find bin/share -exec touch --no-dereference --date=@$(SOURCE_DATE_EPOCH) {} +
 
-packages: linux share ## Write packages for Debian and Red Hat into dist/
+packages: linux share ## Write packages for Debian and Red Hat into dist/, in place of earlier ones
+	@rm -f dist/*.deb dist/*.rpm
 	@for arch in $(ARCHES); do go -C deploy/packages run . -root "$(CURDIR)" -version "$(VERSION)" -arch $$arch; done
 
-image: linux ## Write an OCI image for amd64 and arm64 into dist/image, without a container engine
+image: linux share ## Write an OCI image for amd64 and arm64 into dist/image, without a container engine
 	@go -C deploy run ./image -root "$(CURDIR)" -version "$(VERSION)" -commit "$(COMMIT)" $(ARCHES)
 
-# Charts have a semantic version, without v; without a tag there is none, and any release is newer.
-CHART_VERSION = $(patsubst v%,%,$(if $(filter v%,$(VERSION)),$(VERSION),v0.0.0-g$(VERSION)))
+push: ## Push dist/image as IMAGE=REGISTRY/NAME:TAG, with the credentials of docker login
+	@test -n "$(IMAGE)" || { echo "name the image: make push IMAGE=registry.example.com/loadctl:v1.2.3" >&2; exit 1; }
+	@go -C deploy tool crane push "$(CURDIR)/dist/image" "$(IMAGE)"
+
+# Charts have a semantic version, without v. A version without numbers becomes one that is older than all releases.
+CHART_VERSION = $(shell sed -E '/^v?[0-9]+\.[0-9]+\.[0-9]+/{s/^v//;q}; s/[^0-9A-Za-z-]+/./g; s/^/0.0.0-g/' <<<'$(VERSION)')
 
 chart: chartfile ## Lint the Helm chart, render it with five sets of values, and write it into dist/
 	go -C .ci/manifests test -count=1 -run '^TestChart' .
 
 # chartfile writes the chart as a file, with the same bytes each time.
 chartfile:
-	@rm -rf bin/chart; mkdir -p bin/chart dist; cp -r deploy/helm/loadctl bin/chart; rm -r bin/chart/loadctl/ci; chmod -R u=rwX,go=rX bin/chart
+	@rm -rf bin/chart dist/loadctl-*.tgz; mkdir -p bin/chart dist; cp -r deploy/helm/loadctl bin/chart; rm -r bin/chart/loadctl/ci; chmod -R u=rwX,go=rX bin/chart
 	@sed -i -e 's/^version: .*/version: $(CHART_VERSION)/' -e 's/^appVersion: .*/appVersion: "$(VERSION)"/' bin/chart/loadctl/Chart.yaml
 	@tar -C bin/chart --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(SOURCE_DATE_EPOCH) -cf - loadctl | gzip -9n >dist/loadctl-$(CHART_VERSION).tgz
 

@@ -9,14 +9,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // TestImage unpacks the image as a container engine does, and runs its commands in it as the user that it names.
@@ -54,7 +59,7 @@ func TestImage(t *testing.T) {
 	}
 	decode(t, blob(t, layout, manifest.Config.Digest), &image)
 	config := image.Config
-	if image.Created != "2023-11-14T22:13:20Z" || config.User != "65532:65532" || !slices.Equal(config.Entrypoint, []string{"loadctl"}) ||
+	if image.Created != "2023-11-30T22:13:20Z" || config.User != "65532:65532" || !slices.Equal(config.Entrypoint, []string{"loadctl"}) ||
 		!slices.Equal(config.Cmd, []string{"--help"}) || !slices.Equal(config.Env, []string{"PATH=/usr/local/bin"}) ||
 		config.Labels["org.opencontainers.image.version"] != version || config.Labels["org.opencontainers.image.revision"] != commit {
 		t.Errorf("%+v", image)
@@ -66,6 +71,9 @@ func TestImage(t *testing.T) {
 	for i, layer := range manifest.Layers {
 		unpack(t, blob(t, layout, layer.Digest), image.RootFS.DiffIDs[i], root)
 	}
+	if text := written(t, filepath.Join(root, "usr/share/doc/loadctl/THIRD-PARTY-LICENSES")); !strings.Contains(text, "go-redis") {
+		t.Errorf("licences: %.300s", text)
+	}
 	runImage(t, root, config.Entrypoint[0])
 }
 
@@ -74,20 +82,15 @@ func runImage(t *testing.T, root, entrypoint string) {
 	t.Helper()
 	in := func(name string, args ...string) string {
 		t.Helper()
-		cmd := exec.CommandContext(t.Context(), "/usr/local/bin/"+name, args...)
-		cmd.Dir, cmd.Env = "/", []string{"PATH=/usr/local/bin"}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: root, Credential: &syscall.Credential{Uid: 65532, Gid: 65532}}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
-		}
-		return string(out)
+		cmd := asUser(exec.CommandContext(t.Context(), "/usr/local/bin/"+name, args...), 65532)
+		cmd.Dir, cmd.Env, cmd.SysProcAttr.Chroot = "/", []string{"PATH=/usr/local/bin"}, root
+		return said(t, cmd)
 	}
-	if said := in(entrypoint, "version"); !strings.HasPrefix(said, "loadctl "+version+" ") || !strings.Contains(said, commit) {
-		t.Error(said)
+	if out := in(entrypoint, "version"); !strings.HasPrefix(out, "loadctl "+version+" ") || !strings.Contains(out, commit) {
+		t.Error(out)
 	}
-	if said := in("loadworker", "run", "--url", "noop://", "--qps", "200", "-n", "100"); !strings.Contains(said, "100") {
-		t.Error(said)
+	if out := in("loadworker", "run", "--url", "noop://", "--qps", "200", "-n", "100"); !strings.Contains(out, "100") {
+		t.Error(out)
 	}
 	if err := os.WriteFile(filepath.Join(root, "nobody"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -95,6 +98,32 @@ func runImage(t *testing.T, root, entrypoint string) {
 	entries, err := os.ReadDir(root)
 	if err != nil || len(entries) != 3 { // etc, usr, nobody
 		t.Errorf("%v, %v", entries, err)
+	}
+}
+
+// TestImageIsPushed: a registry has both platforms directly below the name, where engines look for their own.
+func TestImageIsPushed(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	t.Cleanup(server.Close)
+	image := strings.TrimPrefix(server.URL, "http://") + "/team/loadctl:" + version
+	output(t, "make", "-C", one, "push", "IMAGE="+image)
+	to, err := name.ParseReference(image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := remote.Index(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(manifest.Manifests) != 1 || !manifest.Manifests[0].MediaType.IsImage() || manifest.Manifests[0].Platform.Architecture != runtime.GOARCH {
+		t.Errorf("%+v", manifest)
+	}
+	if out, err := exec.CommandContext(t.Context(), "make", "-C", one, "push").CombinedOutput(); err == nil || !strings.Contains(string(out), "make push IMAGE=") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -139,7 +168,7 @@ func unpack(t *testing.T, layer []byte, diffID, root string) {
 		}
 		name := filepath.Join(root, h.Name)
 		switch {
-		case h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 1_700_000_000:
+		case h.Uid != 0 || h.Gid != 0 || h.ModTime.Unix() != 1_701_382_400:
 			t.Errorf("%+v", h)
 		case h.Typeflag == tar.TypeDir:
 			err = os.MkdirAll(name, h.FileInfo().Mode().Perm())

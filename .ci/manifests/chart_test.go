@@ -22,6 +22,7 @@ import (
 	"helm.sh/helm/v4/pkg/engine"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 )
 
@@ -50,12 +51,16 @@ func valueSets(t *testing.T) map[string]map[string]any {
 }
 
 // render returns the objects of the chart with some values, as `helm install load CHART` sends them to the cluster.
-func render(values map[string]any) (*cluster, error) {
+func render(values map[string]any) (*cluster, error) { return renderAs("load", "1.2.3", values) }
+
+// renderAs is render for a release of another name and a chart of another version.
+func renderAs(release, version string, values map[string]any) (*cluster, error) {
 	chart, err := loader.LoadDir(chartDir)
 	if err != nil {
 		return nil, err
 	}
-	options := common.ReleaseOptions{Name: "load", Namespace: "perf", Revision: 1, IsInstall: true}
+	chart.Metadata.Version = version
+	options := common.ReleaseOptions{Name: release, Namespace: "perf", Revision: 1, IsInstall: true}
 	all, err := util.ToRenderValues(chart, values, options, common.DefaultCapabilities)
 	if err != nil {
 		return nil, err
@@ -111,9 +116,6 @@ func (c *cluster) checkChart(foreign ...string) error {
 	for name, p := range c.pods() {
 		if p.Labels["app.kubernetes.io/instance"] != "load" || p.Labels["app.kubernetes.io/name"] != "loadctl" {
 			wrong = append(wrong, fmt.Errorf("%s has the labels %v", name, p.Labels))
-		}
-		if len(name) > 63 {
-			wrong = append(wrong, fmt.Errorf("%s is longer than a name may be", name))
 		}
 		if p.Labels["app.kubernetes.io/component"] == "control" {
 			p.name = "loadctl" // it ends by itself, and needs no probe
@@ -221,12 +223,108 @@ func TestChartSays(t *testing.T) {
 	}
 }
 
+// TestChartNames: names are good for a cluster, also where release, run and fleet are as large as they may be.
+func TestChartNames(t *testing.T) {
+	long := strings.Repeat("a", 25) + "." + strings.Repeat("b", 27) // 53 characters, which is the most that Helm takes
+	for _, run := range []string{"", strings.Repeat("r", 25)} {
+		values := map[string]any{
+			"run": map[string]any{"name": run}, "workers": map[string]any{"replicas": 10000}, "report": map[string]any{"enabled": true},
+			"ui": map[string]any{"enabled": true, "token": strings.Repeat("x", 16)},
+		}
+		c, err := renderAs(long, "1.2.3", util.MergeTables(values, valueSets(t)["minimal"]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for name, job := range c.jobs { // the last pod's name, and its label
+			names = append(names, fmt.Sprintf("%s-%d", name, max(1, ptr(job.Spec.Completions))-1))
+		}
+		for name := range c.sets { // a label of its pods
+			names = append(names, name+"-0123456789")
+		}
+		names = slices.AppendSeq(names, maps.Keys(c.services))
+		names = slices.AppendSeq(names, maps.Keys(c.deployments))
+		names = slices.AppendSeq(names, maps.Keys(c.secrets))
+		names = slices.AppendSeq(names, maps.Keys(c.claims))
+		if len(names) < 10 {
+			t.Errorf("%q", names)
+		}
+		for _, name := range names {
+			if wrong := validation.IsDNS1035Label(name); len(wrong) > 0 {
+				t.Errorf("%s has %d characters: %s", name, len(name), wrong)
+			}
+		}
+	}
+}
+
+func ptr[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}
+
+// TestChartQuotes: a text that looks like a number stays a text. The decoder refuses numbers where names belong.
+func TestChartQuotes(t *testing.T) {
+	const number = "123"
+	values := map[string]any{
+		"image":  map[string]any{"tag": number, "pullSecrets": []any{number}},
+		"run":    map[string]any{"name": number, "headersSecret": map[string]any{"name": number, "key": number}, "authSecret": map[string]any{"name": number, "key": number}},
+		"report": map[string]any{"enabled": true, "existingClaim": number}, "workers": map[string]any{"priorityClassName": number},
+		"redis": map[string]any{"existingSecret": number, "storage": map[string]any{"size": number, "storageClassName": number}},
+		"ui": map[string]any{"enabled": true, "existingSecret": number, "ingress": map[string]any{
+			"enabled": true, "className": number, "host": "load.example.com", "tlsSecret": number,
+		}},
+	}
+	c, err := renderAs(number, "1.2.3", util.MergeTables(values, valueSets(t)["minimal"]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if worker := c.jobs["123-loadctl-worker-123"]; worker == nil || worker.Labels["app.kubernetes.io/instance"] != number {
+		t.Errorf("%v", slices.Collect(maps.Keys(c.jobs)))
+	}
+}
+
+// TestChartRestarts: a new version of the chart alone restarts no pod that lives on, and a new password restarts all that have
+// started with the old one.
+func TestChartRestarts(t *testing.T) {
+	all := map[string]any{"image": map[string]any{"tag": "v1"}, "workers": map[string]any{"kind": "Deployment"}, "ui": map[string]any{"enabled": true, "token": strings.Repeat("x", 16)}}
+	templates := func(version, password string) map[string]corev1.PodTemplateSpec {
+		t.Helper()
+		values := util.MergeTables(map[string]any{"redis": map[string]any{"password": password}}, util.MergeTables(maps.Clone(all), valueSets(t)["minimal"]))
+		c, err := renderAs("load", version, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pods := map[string]corev1.PodTemplateSpec{}
+		for name, p := range c.pods() {
+			if p.selector != nil {
+				pods[name] = p.PodTemplateSpec
+			}
+		}
+		return pods
+	}
+	before, version, password := templates("1.2.3", "old"), templates("1.2.4", "old"), templates("1.2.3", "new")
+	if len(before) != 4 {
+		t.Errorf("%d pods live on", len(before))
+	}
+	for name := range before {
+		if !reflect.DeepEqual(before[name], version[name]) {
+			t.Errorf("a new version of the chart restarts %s", name)
+		}
+		if reflect.DeepEqual(before[name], password[name]) {
+			t.Errorf("%s goes on with the old password", name)
+		}
+	}
+}
+
 // TestChartRefuses: values that cannot work are an error that says what to do.
 func TestChartRefuses(t *testing.T) {
 	for says, change := range map[string]map[string]any{
 		"redis.password: choose one":             {"redis": map[string]any{"password": ""}},
 		"workers.allowHosts: name the hosts":     {"workers": map[string]any{"allowHosts": []any{}}},
 		"run.url: give the URL":                  {"run": map[string]any{"url": ""}},
+		"run.url and run.workload: give one":     {"run": map[string]any{"workload": "flows: {}"}},
 		"redis.url: give the URL of your Redis":  {"redis": map[string]any{"enabled": false}},
 		"ui.ingress.host: name the host":         {"ui": map[string]any{"enabled": true, "token": strings.Repeat("x", 16), "ingress": map[string]any{"enabled": true}}},
 		"ui.token: choose one":                   {"ui": map[string]any{"enabled": true}},
@@ -271,6 +369,9 @@ func TestChartIsAsTheExample(t *testing.T) {
 				t.Errorf("%s: %s is %v, and %v in the example", inChart, what, pair[0], pair[1])
 			}
 		}
+	}
+	if one, other := chart.jobs["load-loadctl-control-load-1"].Spec.PodFailurePolicy, example.jobs["loadctl"].Spec.PodFailurePolicy; !reflect.DeepEqual(one, other) {
+		t.Errorf("failures: %v, and %v in the example", one, other)
 	}
 	if one, other := chart.pods()["load-loadctl-redis"].container().Args, example.pods()["redis"].container().Args; !slices.Equal(one, other) {
 		t.Errorf("redis: %q, and %q in the example", one, other)

@@ -112,7 +112,7 @@ func kubernetesFleet(t *testing.T) fleet {
 // systemdFleet has workers by systemd, and everything else from elsewhere, as there would be.
 func systemdFleet(t *testing.T) fleet {
 	f, unit := composeFleet(t), read(t, unitFile)
-	f.worker = strings.Fields(strings.NewReplacer("%i", f.control.runs(), "%H", "host",
+	f.worker = strings.Fields(strings.NewReplacer("%S/loadworker/%i", t.TempDir(), "%i", f.control.runs(), "%H", "host",
 		"${LOADCTL_ALLOW_HOSTS}", f.worker.value("--allow-hosts")).Replace(settings(unit[unitFile])["ExecStart"]))
 	return f
 }

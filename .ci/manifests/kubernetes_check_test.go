@@ -239,6 +239,11 @@ func checkPrivileges(p pod) error {
 	if !is(p.Spec.AutomountServiceAccountToken, false) {
 		wrong = append(wrong, fmt.Errorf("%s has a token of the API server, which it does not need", p.name))
 	}
+	for _, v := range p.Spec.Volumes {
+		if v.Secret != nil && (v.Secret.DefaultMode == nil || *v.Secret.DefaultMode != 0o440 || all.FSGroup == nil) {
+			wrong = append(wrong, fmt.Errorf("%s: everybody may read volume %s, or nobody: it needs defaultMode 0440 and an fsGroup", p.name, v.Name))
+		}
+	}
 	return errors.Join(wrong...)
 }
 

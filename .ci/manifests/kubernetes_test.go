@@ -198,6 +198,7 @@ func TestKubernetes(t *testing.T) {
 		{ui, "targetPort: http", "targetPort: https", "service ui: no container has port https"},
 		{ui, "name: state\n          emptyDir", "name: states\n          emptyDir", "there is no volume state"},
 		{ui, "name: redis\n                  key: url", "name: ui\n                  key: url", "there is no url in secret ui"},
+		{ui, "defaultMode: 0440", "defaultMode: 0444", "everybody may read volume token"},
 		{ui, "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", "ui may write"},
 		// the fleet
 		{worker, "restartPolicy: OnFailure", "restartPolicy: Always", "restartPolicy Always"},

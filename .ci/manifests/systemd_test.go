@@ -40,6 +40,8 @@ func TestSystemd(t *testing.T) {
 		{unitFile, "RestartPreventExitStatus=104", "RestartPreventExitStatus=1", "RestartPreventExitStatus=1"},
 		{unitFile, "KillSignal=SIGTERM", "KillSignal=SIGKILL", "KillSignal=SIGKILL"},
 		{unitFile, "DynamicUser=yes", "", "DynamicUser="},
+		{unitFile, "--save-dir %S/loadworker/%i", "", `saves counts in ""`},
+		{unitFile, "StateDirectory=loadworker/%i", "StateDirectory=loadworker", "saves counts in"},
 		{unitFile, "TimeoutStopSec=60", "TimeoutStopSec=30", "killed after 30s"},
 		{unitFile, "NoNewPrivileges=yes\nCapabilityBoundingSet=\n", "NoNewPrivileges=no\nCapabilityBoundingSet=~\n", "Overall exposure level"},
 	})
@@ -74,6 +76,9 @@ func checkSystemd(f files) error {
 	wrong = append(wrong, err, checkGrace(seconds), verifyUnit(f[unitFile]))
 	if line := commandLine(strings.Fields(unit["ExecStart"])); len(line) > 0 && path.Base(line[0]) == "loadworker" {
 		wrong = append(wrong, line.check())
+		if saves := line.value("--save-dir"); saves != "%S/"+unit["StateDirectory"] {
+			wrong = append(wrong, fmt.Errorf("the worker saves counts in %q, and may write to %%S/%s alone", saves, unit["StateDirectory"]))
+		}
 	}
 	return errors.Join(wrong...)
 }

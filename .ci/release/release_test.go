@@ -43,6 +43,11 @@ func TestConfiguration(t *testing.T) {
 	if !slices.Equal(names, []string{"loadctl", "loadworker"}) || len(project.Archives) != 1 || len(project.SBOMs) != 1 || len(project.Casks) != 1 {
 		t.Errorf("%v, %d archives, %d SBOMs, %d casks", names, len(project.Archives), len(project.SBOMs), len(project.Casks))
 	}
+	for _, cask := range project.Casks {
+		if project.Release.Draft && !cask.Repository.PullRequest.Enabled {
+			t.Error("the cask is published before the files that it downloads, which are in a draft")
+		}
+	}
 	for _, hook := range project.Before.Hooks {
 		for target := range strings.FieldsSeq(strings.TrimPrefix(regexp.MustCompile(`{{.*?}}`).ReplaceAllString(hook, ""), "make ")) {
 			if !strings.Contains(target, "=") && !strings.Contains(string(makefile), "\n"+target+":") {

@@ -2,7 +2,7 @@
 //
 //	image -root . -version v1.2.3 -commit 0123abc amd64 arm64
 //
-// It takes the binaries of each architecture from bin/linux_ARCH, and writes into dist/image. SOURCE_DATE_EPOCH is the
+// It takes the binaries of each architecture from bin/linux_ARCH, licences from bin/share, and writes into dist/image. SOURCE_DATE_EPOCH is the
 // time of the image, in seconds since 1970, so that it has the same bytes each time.
 package main
 
@@ -56,6 +56,9 @@ type build struct {
 
 // write writes an index with an image for each architecture into dir, which it replaces.
 func (b build) write(arches []string, dir string) error {
+	if len(arches) == 0 {
+		return errors.New("name the architectures, such as: amd64 arm64")
+	}
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range arches {
 		image, err := b.image(arch)
@@ -77,18 +80,19 @@ func (b build) write(arches []string, dir string) error {
 	return path.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": b.version}))
 }
 
-// image returns the image of one architecture: certificates, the commands, and nothing else. It is as the Dockerfile's.
+// image returns the image of one architecture: certificates, licences, the commands, and nothing else.
 func (b build) image(arch string) (v1.Image, error) {
-	programs := map[string]string{}
-	for _, name := range []string{"loadctl", "loadworker"} {
-		text, err := os.ReadFile(filepath.Join(b.root, "bin", "linux_"+arch, name))
-		if err != nil {
-			return nil, err
-		}
-		programs["usr/local/bin/"+name] = string(text)
+	texts, err := b.read("usr/share/doc/loadctl/", "LICENSE", "bin/share/THIRD-PARTY-LICENSES")
+	if err != nil {
+		return nil, err
+	}
+	texts["etc/ssl/certs/ca-certificates.crt"] = certificates()
+	programs, err := b.read("usr/local/bin/", "bin/linux_"+arch+"/loadctl", "bin/linux_"+arch+"/loadworker")
+	if err != nil {
+		return nil, err
 	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	for _, files := range []map[string]string{{"etc/ssl/certs/ca-certificates.crt": certificates()}, programs} {
+	for _, files := range []map[string]string{texts, programs} {
 		layer, err := b.layer(files)
 		if err != nil {
 			return nil, err
@@ -118,6 +122,19 @@ func (b build) image(arch string) (v1.Image, error) {
 	return mutate.ConfigFile(image, file)
 }
 
+// read returns files of the repository, by their names in a folder of the image.
+func (b build) read(folder string, names ...string) (map[string]string, error) {
+	files := map[string]string{}
+	for _, name := range names {
+		text, err := os.ReadFile(filepath.Join(b.root, name))
+		if err != nil {
+			return nil, err
+		}
+		files[folder+filepath.Base(name)] = string(text)
+	}
+	return files, nil
+}
+
 // layer returns a layer with these files and their folders, which belong to root and can be read by all.
 func (b build) layer(files map[string]string) (v1.Layer, error) {
 	var buffer bytes.Buffer
@@ -138,8 +155,8 @@ func (b build) layer(files map[string]string) (v1.Layer, error) {
 	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 }
 
-// certificates returns whom to trust behind https:// and rediss://, in PEM: Mozilla's list, as of the module in go.mod.
-// A certificate that is trusted with conditions is left out, because a file of certificates cannot state them.
+// certificates returns the authorities to trust behind https:// and rediss://, in PEM: Mozilla's list, as of the module in
+// go.mod. It leaves out those that are trusted with conditions, because a file of certificates cannot state them.
 func certificates() string {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {

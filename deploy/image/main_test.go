@@ -15,8 +15,11 @@ import (
 func fake(t *testing.T) build {
 	t.Helper()
 	root := t.TempDir()
-	for _, name := range []string{"linux_amd64/loadctl", "linux_amd64/loadworker", "linux_arm64/loadctl", "linux_arm64/loadworker"} {
-		name = filepath.Join(root, "bin", name)
+	for _, name := range []string{
+		"bin/linux_amd64/loadctl", "bin/linux_amd64/loadworker", "bin/linux_arm64/loadctl", "bin/linux_arm64/loadworker",
+		"LICENSE", "bin/share/THIRD-PARTY-LICENSES",
+	} {
+		name = filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -58,8 +61,8 @@ func TestImageIsReproducible(t *testing.T) {
 		}
 		all = append(all, contents(t, dir))
 	}
-	// oci-layout, index.json, and of blobs: an index, two manifests, two configurations, and a layer of certificates and one
-	// of commands. The fake commands of both architectures are the same.
+	// oci-layout, index.json, and of blobs: an index, two manifests, two configurations, and a layer of certificates and
+	// licences, and one of commands. The fake commands of both architectures are the same.
 	if len(all[0]) != 9 || !maps.Equal(all[0], all[1]) {
 		t.Errorf("%d and %d files, equal %v", len(all[0]), len(all[1]), maps.Equal(all[0], all[1]))
 	}
@@ -105,11 +108,13 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestMissingBinary: an image without a command would only fail where it runs.
+// TestMissingBinary: an image without a command, or for no machine, would only fail where it runs.
 func TestMissingBinary(t *testing.T) {
 	b := fake(t)
-	if err := b.write([]string{"riscv64"}, filepath.Join(b.root, "image")); err == nil {
-		t.Error("no error")
+	for _, arches := range [][]string{{"riscv64"}, nil} {
+		if err := b.write(arches, filepath.Join(b.root, "image")); err == nil {
+			t.Errorf("%q: no error", arches)
+		}
 	}
 }
 

@@ -2,6 +2,9 @@ module github.com/loadctl/loadctl/deploy/packages
 
 go 1.26.4
 
+require github.com/goreleaser/nfpm/v2 v2.47.0
+
+// go mod tidy does not work here: it wants a module of nfpm's tests that is not to be had everywhere.
 require (
 	dario.cat/mergo v1.0.2 // indirect
 	github.com/AlekSi/pointer v1.2.0 // indirect
@@ -24,7 +27,6 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/goreleaser/chglog v0.7.4 // indirect
 	github.com/goreleaser/fileglob v1.4.0 // indirect
-	github.com/goreleaser/nfpm/v2 v2.47.0 // indirect
 	github.com/huandu/xstrings v1.5.0 // indirect
 	github.com/jbenet/go-context v0.0.0-20150711004518-d14ea06fba99 // indirect
 	github.com/kevinburke/ssh_config v1.2.0 // indirect

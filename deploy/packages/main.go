@@ -2,8 +2,8 @@
 //
 //	packages -root . -version v1.2.3 -arch amd64
 //
-// It writes into dist. nfpm.yaml says what is in them. SOURCE_DATE_EPOCH is the time of all files, in
-// seconds since 1970, so that the packages have the same bytes each time.
+// It writes into dist. nfpm.yaml says what is in them. SOURCE_DATE_EPOCH is the time of all files, in seconds since 1970, so
+// that the packages have the same bytes each time.
 package main
 
 import (
@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -80,11 +81,14 @@ func pack(packager nfpm.Packager, info *nfpm.Info) error {
 	return errors.Join(packager.Package(info, file), file.Close())
 }
 
-// sortable returns a version that package managers can sort. One without a number, such as that of a commit, is older
-// than all releases.
+// sortable returns a version that package managers can sort, from what git tells. v1.2.3-4-g0123abc is 4 commits after a
+// release, and newer than it. A version without a number, such as that of a commit, is older than all releases.
 func sortable(version string) string {
+	if m := regexp.MustCompile(`^(v?\d+\.\d+\.\d+.*?)-((\d+-g[0-9a-f]+)?(-?dirty)?)$`).FindStringSubmatch(version); m != nil {
+		return m[1] + "+" + strings.ReplaceAll(m[2], "-", ".")
+	}
 	if regexp.MustCompile(`^v?\d+\.\d+\.\d+`).MatchString(version) {
 		return version
 	}
-	return "0.0.0-" + regexp.MustCompile(`[^0-9A-Za-z]+`).ReplaceAllString(version, ".")
+	return "0.0.0-g" + regexp.MustCompile(`[^0-9A-Za-z]+`).ReplaceAllString(version, ".")
 }

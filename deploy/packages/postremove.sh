@@ -1,5 +1,9 @@
 #!/bin/sh
-# systemd forgets the unit, if it runs here and not in a folder that is being filled.
+# A purge removes what workers have saved there (--save-dir of the unit).
+if [ "$1" = purge ]; then
+	rm -rf "$DPKG_ROOT/var/lib/loadworker" "$DPKG_ROOT/var/lib/private/loadworker"
+fi
+# Tells systemd that the unit is gone, unless systemd does not run or dpkg removes from another root.
 if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then
 	systemctl daemon-reload || true
 fi

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Before a removal workers hand over to the others and end. An upgrade leaves them alone: dpkg says "upgrade", rpm "1".
+# Ends the workers before a removal: they hand over to the others, and report. An upgrade leaves them alone. The argument
+# says which it is: remove or upgrade from dpkg, 0 or 1 from rpm.
 case "$1" in
 remove | 0)
 	if [ -z "$DPKG_ROOT" ] && [ -d /run/systemd/system ]; then

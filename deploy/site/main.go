@@ -2,8 +2,8 @@
 //
 //	site -root . -version v1.2.3
 //
-// Links between documents become links between pages, and those to other files lead to the repository. A link to what
-// there is not is an error, and so is a document that the contents (order.go) lack.
+// Links between documents become links between pages, and those to other files lead to the repository. A dead link is an
+// error, and so is a document that is not in the contents (order.go).
 package main
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// repository is where files are that are no part of the site.
+// repository has the files that are no part of the site.
 const repository = "https://github.com/loadctl/loadctl"
 
 //go:embed page.html
@@ -62,7 +62,7 @@ type page struct {
 
 // build renders all pages into out, which it replaces.
 func build(root, out, version string) error {
-	markdown := goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
+	markdown := markdown()
 	pages, err := load(root, markdown)
 	if err != nil {
 		return err
@@ -110,6 +110,11 @@ func build(root, out, version string) error {
 	}
 	fmt.Printf("%s: %d pages\n", filepath.Join(out, "index.html"), len(pages))
 	return nil
+}
+
+// markdown returns the language of the documents, which is GitHub's.
+func markdown() goldmark.Markdown {
+	return goldmark.New(goldmark.WithExtensions(extension.GFM), goldmark.WithParserOptions(parser.WithAutoHeadingID()))
 }
 
 // load parses all documents.

@@ -15,14 +15,26 @@ type part struct {
 
 type entry struct{ Title, Out string }
 
-// order returns the contents of the site.
+// chapters are the documents in the order of the contents. Decisions come after them.
+func chapters() []struct{ title, files string } {
+	return []struct{ title, files string }{
+		{"Start", "README.md docs/install.md docs/tutorial.md docs/recipes.md"},
+		{"Use", "docs/workloads.md docs/protocols.md docs/http2.md docs/http3.md docs/grpc.md docs/websocket.md docs/report.md docs/live.md " +
+			"docs/search.md docs/max.md docs/limiters.md docs/target.md"},
+		{"Operate", "docs/deploy.md docs/outages.md docs/metrics.md docs/upgrade.md"},
+		{"Look up", "docs/flags.md docs/exit-codes.md docs/json.md docs/api.md docs/GLOSSARY.md CHANGELOG.md"},
+		{"How it works", "docs/guarantees.md docs/ARCHITECTURE.md docs/benchmarks.md docs/chaos.md docs/comparison.md CONTRIBUTING.md"},
+	}
+}
+
+// order returns the contents of the site. It is an error if a document is not in them, or if they name one that is gone.
 func order(pages map[string]*page) ([]part, error) {
 	left := maps.Clone(pages)
 	take := func(title string, files ...string) (p part, err error) {
 		p.Title = title
 		for _, file := range files {
 			if left[file] == nil {
-				return p, fmt.Errorf("the contents (order.go) name %s, which there is not", file)
+				return p, fmt.Errorf("the contents (order.go) list %s, and there is no such document", file)
 			}
 			p.Pages = append(p.Pages, entry{left[file].title, left[file].out})
 			delete(left, file)
@@ -30,14 +42,8 @@ func order(pages map[string]*page) ([]part, error) {
 		return p, nil
 	}
 	var all []part
-	for _, p := range []struct{ title, files string }{
-		{"Start", "README.md docs/install.md docs/tutorial.md docs/recipes.md"},
-		{"Use", "docs/workloads.md docs/protocols.md docs/report.md docs/live.md docs/search.md docs/max.md docs/limiters.md docs/target.md"},
-		{"Operate", "docs/deploy.md docs/outages.md docs/metrics.md docs/upgrade.md"},
-		{"Look up", "docs/flags.md docs/exit-codes.md docs/json.md docs/api.md docs/GLOSSARY.md CHANGELOG.md"},
-		{"How it works", "docs/guarantees.md docs/ARCHITECTURE.md docs/benchmarks.md docs/chaos.md docs/comparison.md CONTRIBUTING.md"},
-	} {
-		next, err := take(p.title, strings.Fields(p.files)...)
+	for _, c := range chapters() {
+		next, err := take(c.title, strings.Fields(c.files)...)
 		if err != nil {
 			return nil, err
 		}
@@ -48,8 +54,8 @@ func order(pages map[string]*page) ([]part, error) {
 	if err != nil {
 		return nil, err
 	}
-	for file := range left {
-		return nil, fmt.Errorf("%s is not in the contents: add it in order.go", file)
+	if len(left) > 0 {
+		return nil, fmt.Errorf("not in the contents: %s; add them in order.go", strings.Join(slices.Sorted(maps.Keys(left)), ", "))
 	}
 	return append(all, last), nil
 }

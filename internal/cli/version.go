@@ -68,7 +68,7 @@ func stamp(version, commit string, info *debug.BuildInfo) (string, string) {
 			modified = s.Value
 		}
 	}
-	if modified == "true" {
+	if modified == "true" && revision != "" {
 		revision += "-dirty"
 	}
 	if version == "dev" && revision == "" && strings.HasPrefix(info.Main.Version, "v") {

@@ -19,6 +19,7 @@ func TestStamp(t *testing.T) {
 		"go install":    {"dev", "", "v1.2.3", nil, [2]string{"v1.2.3", ""}},
 		"checkout":      {"dev", "", "v0.0.0-20261125100000-abcdefabcdef", checkout, [2]string{"dev", "abc"}},
 		"changed files": {"dev", "", "v0.0.0-20261125100000-abcdefabcdef+dirty", changed, [2]string{"dev", "abc-dirty"}},
+		"no commit yet": {"dev", "", "(devel)", []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}}, [2]string{"dev", ""}},
 		"linker wins":   {"v1.2.3", "def", "v1.2.4", checkout, [2]string{"v1.2.3", "def"}},
 	} {
 		version, commit := stamp(c.version, c.commit, &debug.BuildInfo{Main: debug.Module{Version: c.module}, Settings: c.settings})
