@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -96,7 +98,8 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	wire := tls.Client(s, config)
 	if err := wire.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{unagreed(err, to.streams > 0)})
+		only := slices.Equal(config.NextProtos, []string{protocolHTTP2})
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{unagreed(err, only)})
 	}
 	if to.streams > 0 && wire.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
 		raw.Close()
@@ -134,6 +137,9 @@ func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
 func (t *httpTarget) Reach(ctx context.Context) error {
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.endpoint(t.url))
+	if errors.Is(err, errNotHTTP2) {
+		return fmt.Errorf("%w; add --http 1.1, or leave --http out", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -47,11 +48,11 @@ type pool struct {
 
 	mu       sync.Mutex
 	closed   bool
-	places   int       // in use
-	dialling int       // of these, being dialled
-	promised int       // seats that these will have, without those of the requests that dial
-	idle     []*conn   // the longest idle first
-	waiting  []*waiter // the longest waiting first
+	places   int              // in use
+	dialling int              // of these, being dialled
+	promised map[endpoint]int // seats that these will have, without those of the requests that dial; none of them is 0
+	idle     []*conn          // the longest idle first
+	waiting  []*waiter        // the longest waiting first
 
 	sessions *threePool // of HTTP/3, which are counted for themselves; nil = of another version
 }
@@ -110,8 +111,7 @@ func (p *pool) redial(to endpoint) bool {
 		p.places-- // for the next waiter that may dial; none may now
 		return false
 	}
-	p.dialling++
-	p.promised += to.seats() - 1
+	p.beginDial(to)
 	return true
 }
 
@@ -149,8 +149,7 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 	c, err := p.dial(ctx, deadline, to)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dialling--
-	p.promised -= to.seats() - 1
+	p.endDial(to)
 	if err != nil {
 		p.places--
 		c = nil
@@ -257,9 +256,28 @@ func (p *pool) place(to endpoint) bool {
 		return false
 	}
 	p.places++
-	p.dialling++
-	p.promised += to.seats() - 1
+	p.beginDial(to)
 	return true
+}
+
+// beginDial notes that an endpoint is dialled, and endDial that it is no more. The lock is held.
+func (p *pool) beginDial(to endpoint) {
+	p.dialling++
+	if n := to.seats() - 1; n > 0 {
+		if p.promised == nil {
+			p.promised = map[endpoint]int{}
+		}
+		p.promised[to] += n
+	}
+}
+
+func (p *pool) endDial(to endpoint) {
+	p.dialling--
+	if n := to.seats() - 1; n > 0 {
+		if p.promised[to] -= n; p.promised[to] == 0 {
+			delete(p.promised, to)
+		}
+	}
 }
 
 // dialsMost reports whether the maximum is being dialled. The lock is held.
@@ -287,10 +305,35 @@ func (p *pool) answered(keep bool) {
 
 // admit gives free places to waiting requests for which no seat is promised. The lock is held.
 func (p *pool) admit() {
-	for len(p.waiting) > p.promised && p.place(p.waiting[0].to) {
-		p.waiting[0].turn <- nil
-		p.waiting = slices.Delete(p.waiting, 0, 1)
+	for i := p.unpromised(); i >= 0 && p.place(p.waiting[i].to); i = p.unpromised() {
+		p.waiting[i].turn <- nil
+		p.waiting = slices.Delete(p.waiting, i, i+1)
 	}
+}
+
+// unpromised returns which request waits longest of those for which no seat is promised; -1 if there is none. The lock is
+// held.
+func (p *pool) unpromised() int {
+	if len(p.promised) == 0 {
+		return min(len(p.waiting), 1) - 1
+	}
+	left := maps.Clone(p.promised)
+	return slices.IndexFunc(p.waiting, func(w *waiter) bool {
+		left[w.to]--
+		return left[w.to] < 0
+	})
+}
+
+// promises reports whether one more request to an endpoint gets a seat on a connection that is being dialled. The lock is
+// held.
+func (p *pool) promises(to endpoint) bool {
+	left := p.promised[to]
+	for i := 0; left > 0 && i < len(p.waiting); i++ {
+		if p.waiting[i].to == to {
+			left--
+		}
+	}
+	return left > 0
 }
 
 // hand passes a seat on a connection to the longest waiting request; it reports false if none waits. One that wants
@@ -323,7 +366,7 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 			return c, nil
 		}
 	}
-	if len(p.waiting) >= p.promised && p.place(to) {
+	if !p.promises(to) && p.place(to) {
 		p.mu.Unlock()
 		return nil, nil
 	}
@@ -381,8 +424,7 @@ func (p *pool) wait(ctx context.Context, deadline time.Time, w *waiter) (*conn, 
 		} else if ok {
 			p.mu.Lock()
 			p.places--
-			p.dialling--
-			p.promised -= w.to.seats() - 1
+			p.endDial(w.to)
 			p.admit()
 			p.mu.Unlock()
 		}

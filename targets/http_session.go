@@ -14,14 +14,15 @@ import (
 
 // Limits of a session.
 const (
-	sessionBuffer = 16 << 10        // bytes, for reading
-	writePatience = 5 * time.Second // for what no request waits for, such as answers to PING
-	lastWords     = time.Second     // for what the peer or we have to say after the other one stopped listening
+	sessionBuffer = 16 << 10         // bytes, for reading
+	writePatience = 30 * time.Second // for one write that no request waits for
+	lastWords     = time.Second      // for what the peer or we have to say after the other one stopped listening
 )
 
 // A session is what a connection of HTTP/2 needs: it carries requests of several goroutines at the same time. Its own
-// goroutine reads. A request writes what there is to write, unless another one does that: then the other one goes on with
-// it. So the requests of a moment leave together.
+// goroutine reads. If the connection carries one request at a time, that writes itself. Else another goroutine writes
+// while there is something to write: no request is held up by the bodies of others, and the requests of a moment leave
+// together.
 type session struct {
 	conn *conn
 
@@ -31,6 +32,7 @@ type session struct {
 	writing bool     // one goroutine writes
 	err     error    // the session has ended, or will when the write returns
 	heard   int64    // bytes that came
+	wrote   int64    // bytes that the peer took
 	doubted bool     // a request got no sign of life in all its time
 	broken  error    // of a write: nothing more is sent, but an answer may come
 }
@@ -47,6 +49,7 @@ type rider struct {
 	timer  *time.Timer
 	begun  bool  // it has a stream
 	heard  int64 // session.heard when it began
+	wrote  int64 // session.wrote then
 	ended  bool  // over was sent
 	failed error
 }
@@ -92,11 +95,7 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 		r.ready = &r.request
 	}
 	s.mu.Lock()
-	if s.err == nil && len(s.waiting) == 0 && s.streams.Room() > 0 {
-		s.begin(r)
-	} else {
-		s.waiting = append(s.waiting, r)
-	}
+	s.waiting = append(s.waiting, r)
 	s.board()
 	s.flush(ctx, e.deadline)
 	s.mu.Unlock()
@@ -128,7 +127,7 @@ func (s *session) result(r *rider, e *asking, out *reply) {
 
 // begin opens the stream of a rider. The lock is held.
 func (s *session) begin(r *rider) {
-	r.begun, r.heard = true, s.heard
+	r.begun, r.heard, r.wrote = true, s.heard, s.wrote
 	r.stream.Owner = r
 	s.streams.Open(&r.stream, r.ready, r.limits)
 }
@@ -153,7 +152,8 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 	}
 	if r.begun {
 		s.streams.Cancel(&r.stream)
-		s.doubted = s.doubted || s.heard == r.heard && !errors.Is(err, context.Canceled)
+		silent := s.heard == r.heard || s.writing && s.wrote == r.wrote
+		s.doubted = s.doubted || silent && !errors.Is(err, context.Canceled)
 	} else {
 		s.waiting = slices.DeleteFunc(s.waiting, func(w *rider) bool { return w == r })
 	}
@@ -174,8 +174,8 @@ func (s *session) board() {
 	for ; len(s.waiting) > 0; s.waiting = slices.Delete(s.waiting, 0, 1) {
 		r := s.waiting[0]
 		switch {
-		case s.err != nil:
-			r.end(s.err)
+		case s.err != nil || s.broken != nil:
+			r.end(cmp.Or(s.err, s.broken))
 		case s.streams.Leaving():
 			r.end(http2.ErrUnprocessed)
 		case s.streams.Room() == 0:
@@ -188,49 +188,71 @@ func (s *session) board() {
 	}
 }
 
-// flush writes what there is to write, unless another goroutine does. The lock is held, but not during the writes. The end
-// of ctx, and the deadline, end the session: half a frame may have been written.
+// flush writes what there is to write, unless another goroutine does, or has to. The lock is held, but not during the
+// writes. The end of ctx, and the deadline, end the session: half a frame may have been written.
 func (s *session) flush(ctx context.Context, deadline time.Time) {
+	if s.conn.to.seats() > 1 {
+		s.flushLater()
+		return
+	}
 	if s.writing {
 		return
 	}
 	s.writing = true
-	for s.err == nil && s.broken == nil {
-		out := s.streams.Output()
-		if len(out) == 0 {
-			break
-		}
-		s.mu.Unlock()
-		n, err := s.write(ctx, deadline, out)
-		s.mu.Lock()
-		s.streams.Wrote(n)
-		s.board() // there may be room again
-		switch {
-		case err == nil:
-		case isTimeout(err):
-			s.fail(err)
-		default:
-			// The server may have answered before it hung up. That says more than our broken pipe.
-			s.broken = err
-			_ = s.conn.raw.SetReadDeadline(time.Now().Add(lastWords))
-		}
+	for s.writeNext(ctx, deadline) {
 	}
-	s.writing = false
-	if s.err != nil {
-		s.settle()
-	}
+	s.wroteAll()
 }
 
-// flushLater is flush for a goroutine that must not wait. The lock is held.
+// flushLater lets another goroutine write what there is to write, unless one does. The lock is held.
 func (s *session) flushLater() {
 	if s.writing || s.err != nil || s.broken != nil || len(s.streams.Output()) == 0 {
 		return
 	}
+	s.writing = true
 	go func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.flush(context.Background(), time.Now().Add(writePatience))
+		for s.writeNext(context.Background(), time.Now().Add(writePatience)) {
+		}
+		s.wroteAll()
 	}()
+}
+
+// writeNext writes what there is to write now. It reports whether there may be more. The lock is held, but not during the
+// write.
+func (s *session) writeNext(ctx context.Context, deadline time.Time) (more bool) {
+	if s.err != nil || s.broken != nil {
+		return false
+	}
+	out := s.streams.Output()
+	if len(out) == 0 {
+		return false
+	}
+	s.mu.Unlock()
+	n, err := s.write(ctx, deadline, out)
+	s.mu.Lock()
+	s.wrote += int64(n)
+	s.streams.Wrote(n)
+	switch {
+	case err == nil:
+	case isTimeout(err):
+		s.fail(err)
+	default:
+		// The server may have answered before it hung up. That says more than our broken pipe.
+		s.broken = err
+		_ = s.conn.raw.SetReadDeadline(time.Now().Add(lastWords))
+	}
+	s.board() // there may be room again, or never more
+	return true
+}
+
+// wroteAll says that no goroutine writes any more. The lock is held.
+func (s *session) wroteAll() {
+	s.writing = false
+	if s.err != nil {
+		s.settle()
+	}
 }
 
 // write writes until the deadline, or the end of ctx.

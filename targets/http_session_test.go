@@ -93,8 +93,8 @@ func atRest(t *testing.T, target Target) {
 	p := target.(*httpTarget).pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.places != len(p.idle) || len(p.waiting) != 0 || p.promised != 0 || p.dialling != 0 {
-		t.Errorf("at rest %d places, %d idle, %d waiting, %d promised, %d dialling", p.places, len(p.idle), len(p.waiting), p.promised, p.dialling)
+	if p.places != len(p.idle) || len(p.waiting) != 0 || len(p.promised) != 0 || p.dialling != 0 {
+		t.Errorf("at rest %d places, %d idle, %d waiting, %d promised, %d dialling", p.places, len(p.idle), len(p.waiting), len(p.promised), p.dialling)
 	}
 	for _, c := range p.idle {
 		if c.riders != 0 || c.drained {

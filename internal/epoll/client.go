@@ -45,6 +45,7 @@ type Client struct {
 
 	carriers int      // places with a connection of HTTP/2, or room for one
 	unsent   []*place // carriers whose riders began since the last Poll
+	stranded []*place // riders that lost their connection, and found no room on another one
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -135,6 +136,7 @@ func (c *Client) Poll(until int64, done func(worker.Result)) error {
 			now = c.clock.Now()
 		}
 		c.expire(now)
+		c.moveStranded()
 		if reported := c.report(done); c.bell.heard() || reported || c.admits() || now >= until {
 			return nil
 		}
@@ -199,7 +201,7 @@ func (c *Client) until(now, until int64) int64 {
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
 		if p.state == riding {
-			c.disembark(p)
+			c.disembark(p, now)
 			continue
 		}
 		c.overdue(p)
