@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/rpctest"
 )
 
 // versioned starts an https server that offers HTTP/2, or does not.
@@ -46,6 +48,7 @@ func TestSettle(t *testing.T) {
 		"without TLS":      {Spec{URL: "http://127.0.0.1:1", HTTP: HTTPAuto}, HTTP1, 0},
 		"not asked":        {Spec{URL: "https://127.0.0.1:1", HTTP: HTTP2}, HTTP2, 0},
 		"two of HTTP/2":    {flows(two, other, two), HTTP2, 3},
+		"beside others":    {flows("redis://127.0.0.1:1", two, "wss://127.0.0.1:1", "tcp://127.0.0.1:1", "grpcs://127.0.0.1:1/a.B/C"), HTTP2, 3},
 		"of another route": {Spec{URL: "https://h", ConnectTo: []string{"::" + strings.TrimPrefix(two, "https://")}, Insecure: true, HTTP: HTTPAuto}, HTTP2, 0},
 	} {
 		got, err := c.spec.Settle(within(t, 10*time.Second), Local{})
@@ -87,6 +90,29 @@ func TestSecureNeedsHTTP2(t *testing.T) {
 			t.Errorf("%q (%v), want %q", got, err, class)
 		}
 		_ = c.Close()
+	}
+}
+
+// TestNotHTTP2 checks what is said of a server that has no HTTP/2. gRPC has no other version to offer.
+func TestNotHTTP2(t *testing.T) {
+	one := versioned(t, false)
+	reach := func(target Target) error {
+		return target.(interface{ Reach(context.Context) error }).Reach(within(t, 10*time.Second))
+	}
+	method := "grpcs" + strings.TrimPrefix(one, "https") + rpctest.Path + "EmptyCall"
+	call := calling(t, method, "", func(s *Spec) { s.Insecure = true }, Local{})
+	_, _, asked := AskGRPC(t.Context(), Spec{URL: method, Insecure: true}, Local{}, nil)
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{reach(new2(t, Spec{URL: one}, Local{})), "the server does not speak HTTP/2; add --http 1.1, or leave --http out"},
+		{reach(call), "the server does not speak HTTP/2, which gRPC needs"},
+		{asked, "the server does not speak HTTP/2, which gRPC needs"},
+	} {
+		if c.err == nil || !strings.HasSuffix(c.err.Error(), c.want) {
+			t.Errorf("%v, want %s", c.err, c.want)
+		}
 	}
 }
 
