@@ -121,3 +121,42 @@ func TestHTTP2Waits(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// TestHTTP2Close: when Close has returned, nothing more is counted, whatever was under way.
+func TestHTTP2Close(t *testing.T) {
+	for round := range 20 {
+		opts := Options{NoPaths: true}
+		if round%2 == 1 {
+			opts = sited(t, opts, site.Route{Pattern: "/a"})
+		}
+		s, err := Start(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		client := client2(t)
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				for {
+					answer, err := client.Get(s.URL())
+					if err != nil {
+						return
+					}
+					answer.Body.Close()
+				}
+			})
+		}
+		for s.Count() < 200 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		n := s.Count()
+		all.Wait()
+		time.Sleep(time.Millisecond) // for what still runs, and should not
+		if later := s.Count(); later != n {
+			t.Fatalf("%d requests were counted after Close", later-n)
+		}
+	}
+}
