@@ -13,63 +13,6 @@ type waiter struct {
 	turn chan *conn // has room for one; nil sent = a place to dial; closed = the pool is closed
 }
 
-// admit gives free places to waiting requests for which no seat is promised. The lock is held.
-func (p *pool) admit() {
-	for i := p.unpromised(); i >= 0 && p.place(p.waiting[i].to); i = p.unpromised() {
-		p.waiting[i].turn <- nil
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-	}
-}
-
-// unpromised returns which request waits longest of those for which no seat is promised; -1 if there is none. The lock is
-// held.
-func (p *pool) unpromised() int {
-	if len(p.promised) == 0 {
-		return min(len(p.waiting), 1) - 1
-	}
-	left := maps.Clone(p.promised)
-	return slices.IndexFunc(p.waiting, func(w *waiter) bool {
-		left[w.to]--
-		return left[w.to] < 0
-	})
-}
-
-// promises reports whether one more request to an endpoint gets a seat on a connection that is being dialled. The lock is
-// held.
-func (p *pool) promises(to endpoint) bool {
-	left := p.promised[to]
-	for i := 0; left > 0 && i < len(p.waiting); i++ {
-		if p.waiting[i].to == to {
-			left--
-		}
-	}
-	return left > 0
-}
-
-// hand passes a seat on a connection to the longest waiting request; it reports false if none waits. One that wants
-// another endpoint gets the connection when no other request has it, for its place. Until then nobody overtakes it. The
-// lock is held.
-func (p *pool) hand(c *conn) bool {
-	if len(p.waiting) == 0 || p.waiting[0].to != c.to && c.riders > 0 {
-		return false
-	}
-	w := p.waiting[0]
-	c.riders++
-	c.drained = w.to != c.to
-	w.turn <- c
-	p.waiting = slices.Delete(p.waiting, 0, 1)
-	return true
-}
-
-// seat passes the free seats of an idle connection to requests that wait for them. The lock is held.
-func (p *pool) seat(c *conn) {
-	for c.riders < c.to.seats() && !c.drained && p.hand(c) {
-	}
-	if c.riders == c.to.seats() || c.drained {
-		p.remove(c)
-	}
-}
-
 // acquire returns an idle connection, or nil if it took a place to dial.
 func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
 	p.mu.Lock()
@@ -149,4 +92,61 @@ func (p *pool) wait(ctx context.Context, deadline time.Time, w *waiter) (*conn, 
 		}
 	}
 	return nil, err
+}
+
+// promises reports whether one more request to an endpoint gets a seat on a connection that is being dialled. The lock is
+// held.
+func (p *pool) promises(to endpoint) bool {
+	left := p.promised[to]
+	for i := 0; left > 0 && i < len(p.waiting); i++ {
+		if p.waiting[i].to == to {
+			left--
+		}
+	}
+	return left > 0
+}
+
+// unpromised returns which request waits longest of those for which no seat is promised; -1 if there is none. The lock is
+// held.
+func (p *pool) unpromised() int {
+	if len(p.promised) == 0 {
+		return min(len(p.waiting), 1) - 1
+	}
+	left := maps.Clone(p.promised)
+	return slices.IndexFunc(p.waiting, func(w *waiter) bool {
+		left[w.to]--
+		return left[w.to] < 0
+	})
+}
+
+// admit gives free places to waiting requests for which no seat is promised. The lock is held.
+func (p *pool) admit() {
+	for i := p.unpromised(); i >= 0 && p.place(p.waiting[i].to); i = p.unpromised() {
+		p.waiting[i].turn <- nil
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+	}
+}
+
+// seat passes the free seats of an idle connection to requests that wait for them. The lock is held.
+func (p *pool) seat(c *conn) {
+	for c.riders < c.to.seats() && !c.drained && p.hand(c) {
+	}
+	if c.riders == c.to.seats() || c.drained {
+		p.remove(c)
+	}
+}
+
+// hand passes a seat on a connection to the longest waiting request; it reports false if none waits. One that wants
+// another endpoint gets the connection when no other request has it, for its place. Until then nobody overtakes it. The
+// lock is held.
+func (p *pool) hand(c *conn) bool {
+	if len(p.waiting) == 0 || p.waiting[0].to != c.to && c.riders > 0 {
+		return false
+	}
+	w := p.waiting[0]
+	c.riders++
+	c.drained = w.to != c.to
+	w.turn <- c
+	p.waiting = slices.Delete(p.waiting, 0, 1)
+	return true
 }
