@@ -28,11 +28,12 @@ func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*c
 			return c, nil
 		}
 	}
-	if !p.promises(to) && p.place(to) {
+	promised := p.promises(to)
+	if !promised && p.place(to) {
 		p.mu.Unlock()
 		return nil, nil
 	}
-	if i := slices.IndexFunc(p.idle, func(c *conn) bool { return c.riders == 0 }); i >= 0 && p.places == p.max {
+	if i := slices.IndexFunc(p.idle, func(c *conn) bool { return c.riders == 0 }); i >= 0 && p.places == p.max && !promised {
 		// All idle connections lead elsewhere: one has to go.
 		c := p.idle[i]
 		c.drained = true

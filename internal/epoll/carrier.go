@@ -118,7 +118,7 @@ func (c *Client) relist(p *place) {
 	case !room:
 		c.unlist(p)
 	case !k.listed:
-		k.listed = true
+		k.listed, c.freed = true, c.freed || c.wanted
 		p.host.idle.push(p)
 		c.retire(p.host)
 	}
@@ -153,6 +153,7 @@ func (c *Client) close(p *place) {
 	p.leave()
 	p.carrier, p.state, p.queued = nil, free, false
 	c.carriers--
+	c.freed = c.freed || c.wanted
 	c.free.push(p)
 }
 

@@ -214,6 +214,40 @@ func TestCarriesLast(t *testing.T) {
 	}
 }
 
+// When a server allows more streams, Poll returns, though nothing has ended: a request may have been refused before.
+func TestMoreStreams(t *testing.T) {
+	var heads atomic.Int64
+	now := make(chan struct{})
+	url := serve(t, func(c *net.TCPConn) {
+		_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
+		for frames := http2.NewFramer(c, c); ; {
+			frame, err := frames.ReadFrame()
+			if err != nil {
+				return
+			}
+			if _, ok := frame.(*http2.HeadersFrame); ok && heads.Add(1) == 1 {
+				<-now
+				_, _ = c.Write(http2test.Settings())
+			}
+		}
+	})
+	spec := two(url)
+	spec.Streams = 2
+	r := newRig(t, spec, targets.Local{}, 1)
+	r.mustSend()
+	r.pollUntil("a request arrived", func() bool { return heads.Load() == 1 })
+	if r.send() {
+		t.Fatal("a second request before the settings")
+	}
+	close(now)
+	until := r.c.Now() + int64(5*time.Second)
+	if err := r.c.Poll(until, nil); err != nil || r.c.Now() >= until {
+		t.Errorf("%v: it waited for the end of a request", err)
+	}
+	r.mustSend()
+	r.pollUntil("both arrived", func() bool { return heads.Load() == 2 })
+}
+
 // A connection whose peer reads nothing takes no place when its requests have ended, though the peer goes on to talk.
 func TestBlockedConnectionEnds(t *testing.T) {
 	url := serveFrames(t, func(n int64, c net.Conn, frames *http2.Framer) {

@@ -46,6 +46,8 @@ type Client struct {
 	carriers int      // places with a connection of HTTP/2, or room for one
 	unsent   []*place // carriers whose riders began since the last Poll
 	stranded []*place // riders that lost their connection, and found no room on another one
+	wanted   bool     // Send was refused because there is no room for a rider
+	freed    bool     // there is some again
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -161,8 +163,12 @@ func (c *Client) serve(wait int64) error {
 	return nil
 }
 
-// admits tells whether a Send that was refused would now open a connection.
+// admits tells whether a Send that was refused would now open a connection, or find room on one.
 func (c *Client) admits() bool {
+	if c.freed {
+		c.freed, c.wanted = false, false
+		return true
+	}
 	if !c.held || !c.mayOpen() {
 		return false
 	}

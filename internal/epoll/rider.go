@@ -27,7 +27,7 @@ type rider struct {
 func (c *Client) ride(due int64, call targets.Call, wire *targets.Wire, h *host) bool {
 	now := c.clock.Now()
 	on := c.withRoom(now, h, wire)
-	if on == nil {
+	if c.wanted = on == nil; c.wanted {
 		return false
 	}
 	r := c.spare()
