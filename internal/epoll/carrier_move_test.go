@@ -116,6 +116,32 @@ func TestStrandedTimeout(t *testing.T) {
 	expect(t, r.do(), 200, "")
 }
 
+// A request that was encrypted, but not sent, is sent by another connection only: not by the end of its own, too.
+func TestEncryptedRequestMoves(t *testing.T) {
+	var arrived atomic.Int64
+	s := serve2(t, true, nil, func(http.ResponseWriter, *http.Request) { arrived.Add(1) })
+	spec := two(s.URL)
+	spec.Streams = 2
+	r := newRig(t, spec, targets.Local{}, 1)
+	expect(t, r.do(), 200, "")
+	r.mustSend()
+	p := r.c.inFlight.first.rider.on
+	if b, err := p.toWrite(); len(b) == 0 || err != nil { // as if there was no room to send it
+		t.Fatal(len(b), err)
+	}
+	r.c.lose(p, io.EOF)
+	r.pollFor(2)
+	expect(t, r.got[1].Outcome, 200, "")
+	r.pollUntil("the first connection is closed", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return len(s.conns) == 1
+	})
+	if n := arrived.Load(); n != 2 {
+		t.Errorf("%d requests arrived, 2 were sent", n)
+	}
+}
+
 // A request moves once because of GOAWAY, also if another connection broke under it in between.
 func TestMovesOnce(t *testing.T) {
 	url := serveFrames(t, func(n int64, c net.Conn, frames *http2.Framer) {

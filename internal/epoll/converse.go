@@ -188,6 +188,9 @@ func (c *Client) lose(p *place, err error) {
 	k.session.Fail(err)
 	c.endStreams(p, err)
 	waiting := k.waiting
+	if len(waiting) > 0 {
+		p.hangUp() // without what TLS has yet to send: it may be a request that moves
+	}
 	c.close(p)
 	for _, r := range waiting {
 		c.move(r)
