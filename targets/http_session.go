@@ -20,9 +20,9 @@ const (
 )
 
 // A session is what a connection of HTTP/2 needs: it carries requests of several goroutines at the same time. Its own
-// goroutine reads. If the connection carries one request at a time, that writes itself. Else another goroutine writes
-// while there is something to write: no request is held up by the bodies of others, and the requests of a moment leave
-// together.
+// goroutine reads. If the connection carries one request at a time, the goroutine of that writes it. Else another one
+// writes while there is something to write: no request is held up by the bodies of others, and the requests of a moment
+// leave together.
 type session struct {
 	conn *conn
 
@@ -32,9 +32,10 @@ type session struct {
 	writing bool     // one goroutine writes
 	err     error    // the session has ended, or will when the write returns
 	heard   int64    // bytes that came
-	wrote   int64    // bytes that the peer took
 	doubted bool     // a request got no sign of life in all its time
 	broken  error    // of a write: nothing more is sent, but an answer may come
+
+	writeBegan time.Time // the last one
 }
 
 // A rider is a request on a session.
@@ -47,10 +48,10 @@ type rider struct {
 
 	over   chan struct{} // has room for one: the request has ended, or will never begin
 	timer  *time.Timer
-	begun  bool  // it has a stream
-	heard  int64 // session.heard when it began
-	wrote  int64 // session.wrote then
-	ended  bool  // over was sent
+	begun  bool      // it has a stream
+	at     time.Time // when it began
+	heard  int64     // session.heard then
+	ended  bool      // over was sent
 	failed error
 }
 
@@ -127,7 +128,7 @@ func (s *session) result(r *rider, e *asking, out *reply) {
 
 // begin opens the stream of a rider. The lock is held.
 func (s *session) begin(r *rider) {
-	r.begun, r.heard, r.wrote = true, s.heard, s.wrote
+	r.begun, r.at, r.heard = true, time.Now(), s.heard
 	r.stream.Owner = r
 	s.streams.Open(&r.stream, r.ready, r.limits)
 }
@@ -152,8 +153,8 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 	}
 	if r.begun {
 		s.streams.Cancel(&r.stream)
-		silent := s.heard == r.heard || s.writing && s.wrote == r.wrote
-		s.doubted = s.doubted || silent && !errors.Is(err, context.Canceled)
+		stuck := s.writing && time.Since(s.writeBegan) > time.Since(r.at)/2
+		s.doubted = s.doubted || (stuck || s.heard == r.heard) && !errors.Is(err, context.Canceled)
 	} else {
 		s.waiting = slices.DeleteFunc(s.waiting, func(w *rider) bool { return w == r })
 	}
@@ -229,10 +230,10 @@ func (s *session) writeNext(ctx context.Context, deadline time.Time) (more bool)
 	if len(out) == 0 {
 		return false
 	}
+	s.writeBegan = time.Now()
 	s.mu.Unlock()
 	n, err := s.write(ctx, deadline, out)
 	s.mu.Lock()
-	s.wrote += int64(n)
 	s.streams.Wrote(n)
 	switch {
 	case err == nil:

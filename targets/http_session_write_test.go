@@ -51,6 +51,42 @@ func TestHTTP2DeadlineInAWrite(t *testing.T) {
 	all.Wait()
 }
 
+// A connection whose server reads nothing more takes no other request, though the server goes on to talk.
+func TestHTTP2StuckConnection(t *testing.T) {
+	for _, streams := range []int{1, 2} {
+		var connections atomic.Int64
+		addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+			first := connections.Add(1) == 1
+			_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
+			_, _ = c.Write(http2test.Settings())
+			for f, body := http2.NewFramer(c, c), 0; !first || body < 65535; {
+				frame, err := f.ReadFrame()
+				if err != nil {
+					return
+				}
+				d, ok := frame.(*http2.DataFrame)
+				if !ok {
+					continue
+				}
+				before := body
+				if body += len(d.Data()); before < 65535 && body >= 65535 {
+					_, _ = c.Write(append(http2test.Settings(4, 1<<31-1), http2test.Frame(8, 0, 0, []byte{0x70, 0, 0, 0})...)) // windows without end
+				}
+				if d.StreamEnded() {
+					_, _ = c.Write(http2test.Answer(d.StreamID))
+				}
+			}
+			for err := error(nil); err == nil; time.Sleep(5 * time.Millisecond) {
+				_, err = c.Write(http2test.Frame(99, 0, 0, nil))
+			}
+		})
+		target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 12<<20), Streams: streams, Timeout: time.Second}, Local{MaxConnections: 1})
+		do(t, target, 0, ClassTimeout)
+		do(t, target, 200, "")
+		atRest(t, target)
+	}
+}
+
 // oneSession returns a target with one idle session, and how to ask on it.
 func oneSession(t *testing.T) (*httpTarget, *session, *asking) {
 	t.Helper()
