@@ -116,6 +116,32 @@ func TestStrandedTimeout(t *testing.T) {
 	expect(t, r.do(), 200, "")
 }
 
+// A server that leaves each of its connections at once gets no storm of them.
+func TestServerThatAlwaysLeaves(t *testing.T) {
+	var connections atomic.Int64
+	url := serveFrames(t, func(n int64, c net.Conn, _ *http2.Framer) {
+		connections.Store(n)
+		_, _ = c.Write(http2test.Frame(7, 0, 0, make([]byte, 8)))
+		_, _ = io.Copy(io.Discard, c)
+	})
+	spec := two(url)
+	spec.Streams = 4
+	r := newRig(t, spec, targets.Local{}, 2)
+	const requests = 8
+	for range requests {
+		r.mustSend()
+	}
+	r.pollFor(requests)
+	for _, g := range r.got {
+		if g.Outcome.Class == "" {
+			t.Errorf("%+v", g.Outcome)
+		}
+	}
+	if n := connections.Load(); n > 2*requests || r.c.carriers != 0 || r.c.opening != 0 {
+		t.Errorf("%d connections for %d requests; %d are left, %d are being opened", n, requests, r.c.carriers, r.c.opening)
+	}
+}
+
 // A request that was encrypted, but not sent, is sent by another connection only: not by the end of its own, too.
 func TestEncryptedRequestMoves(t *testing.T) {
 	var arrived atomic.Int64
