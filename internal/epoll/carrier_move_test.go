@@ -240,7 +240,7 @@ func TestCarriersGrowOld(t *testing.T) {
 	if r.c.carriers != 2 {
 		t.Fatalf("%d connections", r.c.carriers)
 	}
-	r.c.wire.IdleLimit = 20 * time.Millisecond
+	r.c.wire.IdleLimit = 300 * time.Millisecond
 	for began := time.Now(); r.c.carriers > 1 && time.Since(began) < 10*time.Second; {
 		expect(t, r.do(), 200, "")
 	}
