@@ -97,7 +97,7 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 	}
 	s.mu.Lock()
 	s.waiting = append(s.waiting, r)
-	s.beginWaiting()
+	s.board()
 	s.flush(ctx, e.deadline)
 	s.mu.Unlock()
 	err := s.await(ctx, e.deadline, r)
@@ -158,7 +158,7 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 	} else {
 		s.waiting = slices.DeleteFunc(s.waiting, func(w *rider) bool { return w == r })
 	}
-	s.beginWaiting()
+	s.board()
 	s.flushLater()
 	return err
 }
@@ -169,9 +169,9 @@ func (r *rider) end(err error) {
 	r.over <- struct{}{}
 }
 
-// beginWaiting begins the requests that wait, as many as the server allows. If it allows no more, ever, they go elsewhere. The
+// board begins the requests that wait, as many as the server allows. If it allows no more, ever, they go elsewhere. The
 // lock is held.
-func (s *session) beginWaiting() {
+func (s *session) board() {
 	for ; len(s.waiting) > 0; s.waiting = slices.Delete(s.waiting, 0, 1) {
 		r := s.waiting[0]
 		switch {
@@ -244,7 +244,7 @@ func (s *session) writeNext(ctx context.Context, deadline time.Time) (more bool)
 		s.broken = err
 		_ = s.conn.raw.SetReadDeadline(time.Now().Add(lastWords))
 	}
-	s.beginWaiting() // there may be room again, or never more
+	s.board() // there may be room again, or never more
 	return true
 }
 
@@ -282,7 +282,7 @@ func (s *session) read() {
 			s.mu.Unlock()
 			return
 		}
-		s.beginWaiting()
+		s.board()
 		if s.streams.Leaving() && s.streams.Streams() == 0 {
 			s.fail(http2.ErrUnprocessed) // of requests that come now: they go elsewhere
 			s.mu.Unlock()
@@ -326,5 +326,5 @@ func (s *session) fail(err error) {
 func (s *session) settle() {
 	s.streams.Fail(s.err)
 	s.deliver()
-	s.beginWaiting()
+	s.board()
 }

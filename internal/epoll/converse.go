@@ -12,13 +12,13 @@ import (
 	"github.com/loadctl/loadctl/targets/http2"
 )
 
-// beginWaiting begins the streams of riders that wait, as many as the server allows.
-func (c *Client) beginWaiting(p *place) {
+// boardWaiting begins the streams of riders that wait, as many as the server allows.
+func (c *Client) boardWaiting(p *place) {
 	k := p.carrier
 	for len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0 {
 		r := k.waiting[0]
 		k.waiting = slices.Delete(k.waiting, 0, 1)
-		c.beginStream(r)
+		c.board(r)
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *Client) converse(p *place) {
 				c.lose(p, bad)
 				return
 			}
-			c.endStreams(p, nil)
+			c.alight(p, nil)
 		}
 		switch {
 		case err == nil:
@@ -155,7 +155,7 @@ func (c *Client) readOn(p *place) {
 func (c *Client) reply(p *place) {
 	k := p.carrier
 	for c.tell(p); len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0; c.tell(p) {
-		c.beginWaiting(p)
+		c.boardWaiting(p)
 	}
 	if p.writeErr != nil {
 		c.readOn(p) // the end comes when nothing is left to read
@@ -186,7 +186,7 @@ func (c *Client) hear(p *place) (int, error) {
 func (c *Client) lose(p *place, err error) {
 	k := p.carrier
 	k.session.Fail(err)
-	c.endStreams(p, err)
+	c.alight(p, err)
 	waiting := k.waiting
 	if len(waiting) > 0 {
 		p.hangUp() // without what TLS has yet to send: it may be a request that moves
@@ -197,9 +197,9 @@ func (c *Client) lose(p *place, err error) {
 	}
 }
 
-// endStreams ends the requests whose streams have ended, or lets them wait for another connection. lost is the error of a
+// alight ends the requests whose streams have ended, or lets them wait for another connection. lost is the error of a
 // connection that broke; nil if it goes on.
-func (c *Client) endStreams(p *place, lost error) {
+func (c *Client) alight(p *place, lost error) {
 	k := p.carrier
 	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
 		r, err := s.Owner.(*place), s.Err()
