@@ -36,9 +36,6 @@ func (t *grpcTarget) Reach(ctx context.Context) error {
 	deadline, _ := ctx.Deadline()
 	to := t.endpoint(t.url)
 	c, err := t.pool.dial(ctx, deadline, to)
-	if errors.Is(err, errNotHTTP2) {
-		return fmt.Errorf("%w, which gRPC needs", err)
-	}
 	if err != nil {
 		return err
 	}
@@ -46,7 +43,7 @@ func (t *grpcTarget) Reach(ctx context.Context) error {
 	c.session.greet()
 	for !c.session.greeted() {
 		if !c.session.usable() || ctx.Err() != nil {
-			return fmt.Errorf("greet %s: %w, which gRPC needs", to.address, errNotHTTP2)
+			return fmt.Errorf("greet %s: the server does not speak HTTP/2, which gRPC needs", to.address)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -86,9 +83,6 @@ func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer [
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	c, err := d.dial(ctx, deadline, to)
-	if errors.Is(err, errNotHTTP2) {
-		return nil, 0, fmt.Errorf("%w, which gRPC needs", err)
-	}
 	if err != nil {
 		return nil, 0, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -103,7 +102,7 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	}
 	if to.streams > 0 && wire.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
 		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errNotHTTP2})
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{ErrNoHTTP2})
 	}
 	s.greeted()
 	return d.enter(ctx, newConn(to, s, wire))
@@ -137,9 +136,6 @@ func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
 func (t *httpTarget) Reach(ctx context.Context) error {
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.endpoint(t.url))
-	if errors.Is(err, errNotHTTP2) {
-		return fmt.Errorf("%w; add --http 1.1, or leave --http out", err)
-	}
 	if err != nil {
 		return err
 	}

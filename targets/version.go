@@ -36,14 +36,14 @@ const (
 	protocolHTTP2 = "h2"
 )
 
-// errNotHTTP2 says that a server with TLS has no HTTP/2. Who asked for it adds what to do.
-var errNotHTTP2 = errors.New("the server does not speak HTTP/2")
+// ErrNoHTTP2 says that a server was asked for HTTP/2, and has none.
+var ErrNoHTTP2 = errors.New("the server does not speak HTTP/2")
 
-// unagreed returns the error of a handshake: errNotHTTP2 if it offered only HTTP/2, and the server has none. Package tls
-// has no type for what the server says then.
-func unagreed(err error, only bool) error {
-	if only && strings.Contains(err.Error(), "no application protocol") {
-		return errNotHTTP2
+// unagreed returns the error of a handshake that offered HTTP/2 or not: ErrNoHTTP2 if the server has none. Package tls has
+// no type for what the server says then.
+func unagreed(err error, offered bool) error {
+	if offered && strings.Contains(err.Error(), "no application protocol") {
+		return ErrNoHTTP2
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func (s Spec) Settle(ctx context.Context, local Local) (Spec, error) {
 			return s, err
 		}
 		if u.Scheme != "http" && u.Scheme != "https" {
-			continue // it has no choice
+			continue // others have no versions of HTTP
 		}
 		to := s.endpoint(u, by)
 		if asked[to] {
