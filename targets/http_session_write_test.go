@@ -37,6 +37,12 @@ func TestHTTP2DeadlineInAWrite(t *testing.T) {
 		}
 	})
 	target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 8<<20), Streams: 2, Timeout: 20 * time.Second}, Local{MaxConnections: 1})
+	p := target.(*httpTarget).pool
+	if n := target.(*httpTarget).Preconnect(t.Context(), 1, 0); n != 1 {
+		t.Fatal(n)
+	}
+	s := p.idle[0].session
+	until(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.heard > 0 }) // the windows
 	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -45,8 +51,7 @@ func TestHTTP2DeadlineInAWrite(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	p := target.(*httpTarget).pool
-	until(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.idle) == 1 }) // with a free seat
+	until(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.streams.Streams() == 1 })
 	do(t, target, 200, "")
 	all.Wait()
 }
