@@ -179,8 +179,8 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 		out.BytesOut += r.out
 		// The server had hung up before the first byte was written, so no request reached it. On a new connection that
 		// is an answer: the server refuses us. On a reused connection, try another one. The loop ends, because each
-		// turn uses up an idle connection.
-		if reused && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
+		// turn uses up an idle connection: this one is not kept.
+		if reused && !r.keep && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
 			continue
 		}
 		// The server closed a connection of HTTP/2 and says that it did not process the request. That counts once.

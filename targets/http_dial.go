@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 )
 
@@ -96,11 +97,12 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	wire := tls.Client(s, config)
 	if err := wire.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{unagreed(err, to.streams > 0)})
+		only := slices.Equal(config.NextProtos, []string{protocolHTTP2})
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{unagreed(err, only)})
 	}
 	if to.streams > 0 && wire.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
 		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errNotHTTP2})
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{ErrNoHTTP2})
 	}
 	s.greeted()
 	return d.enter(ctx, newConn(to, s, wire))

@@ -47,19 +47,13 @@ type pool struct {
 
 	mu       sync.Mutex
 	closed   bool
-	places   int       // in use
-	dialling int       // of these, being dialled
-	promised int       // seats that these will have, without those of the requests that dial
-	idle     []*conn   // the longest idle first
-	waiting  []*waiter // the longest waiting first
+	places   int              // in use
+	dialling int              // of these, being dialled
+	promised map[endpoint]int // seats that these will have, without those of the requests that dial; none of them is 0
+	idle     []*conn          // the longest idle first
+	waiting  []*waiter        // the longest waiting first
 
 	sessions *threePool // of HTTP/3, which are counted for themselves; nil = of another version
-}
-
-// A waiter is a request that waits for a connection to an endpoint.
-type waiter struct {
-	to   endpoint
-	turn chan *conn // has room for one; nil sent = a place to dial; closed = the pool is closed
 }
 
 // newPool returns an empty pool.
@@ -110,8 +104,7 @@ func (p *pool) redial(to endpoint) bool {
 		p.places-- // for the next waiter that may dial; none may now
 		return false
 	}
-	p.dialling++
-	p.promised += to.seats() - 1
+	p.beginDial(to)
 	return true
 }
 
@@ -149,8 +142,7 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 	c, err := p.dial(ctx, deadline, to)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.dialling--
-	p.promised -= to.seats() - 1
+	p.endDial(to)
 	if err != nil {
 		p.places--
 		c = nil
@@ -163,15 +155,6 @@ func (p *pool) open(ctx context.Context, deadline time.Time, to endpoint) (*conn
 	}
 	p.admit()
 	return c, err
-}
-
-// seat passes the free seats of an idle connection to requests that wait for them. The lock is held.
-func (p *pool) seat(c *conn) {
-	for c.riders < c.to.seats() && !c.drained && p.hand(c) {
-	}
-	if c.riders == c.to.seats() || c.drained {
-		p.remove(c)
-	}
 }
 
 // fill adds a new connection to an endpoint to the idle ones. It reports false if there is no place, or dialling fails.
@@ -257,9 +240,28 @@ func (p *pool) place(to endpoint) bool {
 		return false
 	}
 	p.places++
-	p.dialling++
-	p.promised += to.seats() - 1
+	p.beginDial(to)
 	return true
+}
+
+// beginDial notes that an endpoint is dialled, and endDial that it is no more. The lock is held.
+func (p *pool) beginDial(to endpoint) {
+	p.dialling++
+	if n := to.seats() - 1; n > 0 {
+		if p.promised == nil {
+			p.promised = map[endpoint]int{}
+		}
+		p.promised[to] += n
+	}
+}
+
+func (p *pool) endDial(to endpoint) {
+	p.dialling--
+	if n := to.seats() - 1; n > 0 {
+		if p.promised[to] -= n; p.promised[to] == 0 {
+			delete(p.promised, to)
+		}
+	}
 }
 
 // dialsMost reports whether the maximum is being dialled. The lock is held.
@@ -283,111 +285,6 @@ func (p *pool) answered(keep bool) {
 	case p.closedInARow.Load() > 0: // seldom: an atomic load is cheap, a store by many goroutines is not
 		p.closedInARow.Store(0)
 	}
-}
-
-// admit gives free places to waiting requests for which no seat is promised. The lock is held.
-func (p *pool) admit() {
-	for len(p.waiting) > p.promised && p.place(p.waiting[0].to) {
-		p.waiting[0].turn <- nil
-		p.waiting = slices.Delete(p.waiting, 0, 1)
-	}
-}
-
-// hand passes a seat on a connection to the longest waiting request; it reports false if none waits. One that wants
-// another endpoint gets the connection when no other request has it, for its place. Until then nobody overtakes it. The
-// lock is held.
-func (p *pool) hand(c *conn) bool {
-	if len(p.waiting) == 0 || p.waiting[0].to != c.to && c.riders > 0 {
-		return false
-	}
-	w := p.waiting[0]
-	c.riders++
-	c.drained = w.to != c.to
-	w.turn <- c
-	p.waiting = slices.Delete(p.waiting, 0, 1)
-	return true
-}
-
-// acquire returns an idle connection, or nil if it took a place to dial.
-func (p *pool) acquire(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, errClosed
-	}
-	// Nearly always the last one fits: only redirects and other steps lead to other endpoints.
-	for _, c := range slices.Backward(p.idle) {
-		if c.to == to && (c.riders == 0 || len(p.waiting) == 0) {
-			p.occupy(c)
-			p.mu.Unlock()
-			return c, nil
-		}
-	}
-	if len(p.waiting) >= p.promised && p.place(to) {
-		p.mu.Unlock()
-		return nil, nil
-	}
-	if i := slices.IndexFunc(p.idle, func(c *conn) bool { return c.riders == 0 }); i >= 0 && p.places == p.max {
-		// All idle connections lead elsewhere: one has to go.
-		c := p.idle[i]
-		c.drained = true
-		p.occupy(c)
-		p.mu.Unlock()
-		return c, nil
-	}
-	w := &waiter{to, make(chan *conn, 1)}
-	p.waiting = append(p.waiting, w)
-	p.mu.Unlock()
-	return p.wait(ctx, deadline, w)
-}
-
-// occupy takes a seat on an idle connection. The lock is held.
-func (p *pool) occupy(c *conn) {
-	if c.riders == 0 && c.old(time.Since(c.idleSince)) {
-		c.aged, c.drained = true, true
-	}
-	if c.riders++; c.riders == c.to.seats() || c.drained {
-		p.remove(c)
-	}
-}
-
-// wait waits for the turn: a connection, a place (nil), or the end of the pool. A turn that comes as the wait ends is
-// passed on, so no place is lost.
-func (p *pool) wait(ctx context.Context, deadline time.Time, w *waiter) (*conn, error) {
-	timer := time.NewTimer(time.Until(deadline))
-	defer timer.Stop()
-	var err error
-	select {
-	case c, ok := <-w.turn:
-		if !ok {
-			return nil, errClosed
-		}
-		return c, nil
-	case <-ctx.Done():
-		err = ctx.Err()
-	case <-timer.C:
-		err = context.DeadlineExceeded
-	}
-	p.mu.Lock()
-	i := slices.Index(p.waiting, w)
-	if i >= 0 {
-		p.waiting = slices.Delete(p.waiting, i, i+1)
-	}
-	p.mu.Unlock()
-	if i < 0 {
-		// The turn came at the same time: pass it on.
-		if c, ok := <-w.turn; c != nil {
-			p.give(c, true)
-		} else if ok {
-			p.mu.Lock()
-			p.places--
-			p.dialling--
-			p.promised -= w.to.seats() - 1
-			p.admit()
-			p.mu.Unlock()
-		}
-	}
-	return nil, err
 }
 
 // close closes the connections without requests and ends all waits. The others are closed when they are given back.

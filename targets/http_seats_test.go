@@ -64,8 +64,8 @@ func TestSeats(t *testing.T) {
 		all.Wait()
 		p.mu.Lock()
 		idle := len(p.idle)
-		if p.places != idle || int64(idle) != open.Load() || len(p.waiting) > 0 || p.promised != 0 || p.dialling != 0 {
-			t.Errorf("at rest %d places, %d idle, %d open, %d waiting, %d promised, %d dialling", p.places, idle, open.Load(), len(p.waiting), p.promised, p.dialling)
+		if p.places != idle || int64(idle) != open.Load() || len(p.waiting) > 0 || len(p.promised) != 0 || p.dialling != 0 {
+			t.Errorf("at rest %d places, %d idle, %d open, %d waiting, %d promised, %d dialling", p.places, idle, open.Load(), len(p.waiting), len(p.promised), p.dialling)
 		}
 		p.mu.Unlock()
 		if n := served.Load(); n < 400 {

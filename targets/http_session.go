@@ -14,14 +14,15 @@ import (
 
 // Limits of a session.
 const (
-	sessionBuffer = 16 << 10        // bytes, for reading
-	writePatience = 5 * time.Second // for what no request waits for, such as answers to PING
-	lastWords     = time.Second     // for what the peer or we have to say after the other one stopped listening
+	sessionBuffer = 16 << 10         // bytes, for reading
+	writePatience = 30 * time.Second // for one write that no request waits for
+	lastWords     = time.Second      // for what the peer or we have to say after the other one stopped listening
 )
 
 // A session is what a connection of HTTP/2 needs: it carries requests of several goroutines at the same time. Its own
-// goroutine reads. A request writes what there is to write, unless another one does that: then the other one goes on with
-// it. So the requests of a moment leave together.
+// goroutine reads. If the connection carries one request at a time, the goroutine of that writes it. Else another one
+// writes while there is something to write: no request is held up by the bodies of others, and the requests of a moment
+// leave together.
 type session struct {
 	conn *conn
 
@@ -33,6 +34,8 @@ type session struct {
 	heard   int64    // bytes that came
 	doubted bool     // a request got no sign of life in all its time
 	broken  error    // of a write: nothing more is sent, but an answer may come
+
+	writeBegan time.Time // the last one
 }
 
 // A rider is a request on a session.
@@ -45,9 +48,10 @@ type rider struct {
 
 	over   chan struct{} // has room for one: the request has ended, or will never begin
 	timer  *time.Timer
-	begun  bool  // it has a stream
-	heard  int64 // session.heard when it began
-	ended  bool  // over was sent
+	begun  bool      // it has a stream
+	at     time.Time // when it began
+	heard  int64     // session.heard then
+	ended  bool      // over was sent
 	failed error
 }
 
@@ -92,11 +96,7 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 		r.ready = &r.request
 	}
 	s.mu.Lock()
-	if s.err == nil && len(s.waiting) == 0 && s.streams.Room() > 0 {
-		s.begin(r)
-	} else {
-		s.waiting = append(s.waiting, r)
-	}
+	s.waiting = append(s.waiting, r)
 	s.board()
 	s.flush(ctx, e.deadline)
 	s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *session) result(r *rider, e *asking, out *reply) {
 
 // begin opens the stream of a rider. The lock is held.
 func (s *session) begin(r *rider) {
-	r.begun, r.heard = true, s.heard
+	r.begun, r.at, r.heard = true, time.Now(), s.heard
 	r.stream.Owner = r
 	s.streams.Open(&r.stream, r.ready, r.limits)
 }
@@ -153,7 +153,8 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 	}
 	if r.begun {
 		s.streams.Cancel(&r.stream)
-		s.doubted = s.doubted || s.heard == r.heard && !errors.Is(err, context.Canceled)
+		stuck := s.writing && time.Since(s.writeBegan) > time.Since(r.at)/2
+		s.doubted = s.doubted || (stuck || s.heard == r.heard) && !errors.Is(err, context.Canceled)
 	} else {
 		s.waiting = slices.DeleteFunc(s.waiting, func(w *rider) bool { return w == r })
 	}
@@ -174,8 +175,8 @@ func (s *session) board() {
 	for ; len(s.waiting) > 0; s.waiting = slices.Delete(s.waiting, 0, 1) {
 		r := s.waiting[0]
 		switch {
-		case s.err != nil:
-			r.end(s.err)
+		case s.err != nil || s.broken != nil:
+			r.end(cmp.Or(s.err, s.broken))
 		case s.streams.Leaving():
 			r.end(http2.ErrUnprocessed)
 		case s.streams.Room() == 0:
@@ -188,49 +189,71 @@ func (s *session) board() {
 	}
 }
 
-// flush writes what there is to write, unless another goroutine does. The lock is held, but not during the writes. The end
-// of ctx, and the deadline, end the session: half a frame may have been written.
+// flush writes what there is to write, unless another goroutine does, or has to. The lock is held, but not during the
+// writes. The end of ctx, and the deadline, end the session: half a frame may have been written.
 func (s *session) flush(ctx context.Context, deadline time.Time) {
+	if s.conn.to.seats() > 1 {
+		s.flushLater()
+		return
+	}
 	if s.writing {
 		return
 	}
 	s.writing = true
-	for s.err == nil && s.broken == nil {
-		out := s.streams.Output()
-		if len(out) == 0 {
-			break
-		}
-		s.mu.Unlock()
-		n, err := s.write(ctx, deadline, out)
-		s.mu.Lock()
-		s.streams.Wrote(n)
-		s.board() // there may be room again
-		switch {
-		case err == nil:
-		case isTimeout(err):
-			s.fail(err)
-		default:
-			// The server may have answered before it hung up. That says more than our broken pipe.
-			s.broken = err
-			_ = s.conn.raw.SetReadDeadline(time.Now().Add(lastWords))
-		}
+	for s.writeNext(ctx, deadline) {
 	}
-	s.writing = false
-	if s.err != nil {
-		s.settle()
-	}
+	s.wroteAll()
 }
 
-// flushLater is flush for a goroutine that must not wait. The lock is held.
+// flushLater lets another goroutine write what there is to write, unless one does. The lock is held.
 func (s *session) flushLater() {
 	if s.writing || s.err != nil || s.broken != nil || len(s.streams.Output()) == 0 {
 		return
 	}
+	s.writing = true
 	go func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.flush(context.Background(), time.Now().Add(writePatience))
+		for s.writeNext(context.Background(), time.Now().Add(writePatience)) {
+		}
+		s.wroteAll()
 	}()
+}
+
+// writeNext writes what there is to write now. It reports whether there may be more. The lock is held, but not during the
+// write.
+func (s *session) writeNext(ctx context.Context, deadline time.Time) (more bool) {
+	if s.err != nil || s.broken != nil {
+		return false
+	}
+	out := s.streams.Output()
+	if len(out) == 0 {
+		return false
+	}
+	s.writeBegan = time.Now()
+	s.mu.Unlock()
+	n, err := s.write(ctx, deadline, out)
+	s.mu.Lock()
+	s.streams.Wrote(n)
+	switch {
+	case err == nil:
+	case isTimeout(err):
+		s.fail(err)
+	default:
+		// The server may have answered before it hung up. That says more than our broken pipe.
+		s.broken = err
+		_ = s.conn.raw.SetReadDeadline(time.Now().Add(lastWords))
+	}
+	s.board() // there may be room again, or never more
+	return true
+}
+
+// wroteAll says that no goroutine writes any more. The lock is held.
+func (s *session) wroteAll() {
+	s.writing = false
+	if s.err != nil {
+		s.settle()
+	}
 }
 
 // write writes until the deadline, or the end of ctx.

@@ -1,18 +1,15 @@
 package targets
 
 import (
-	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
@@ -93,8 +90,8 @@ func atRest(t *testing.T, target Target) {
 	p := target.(*httpTarget).pool
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.places != len(p.idle) || len(p.waiting) != 0 || p.promised != 0 || p.dialling != 0 {
-		t.Errorf("at rest %d places, %d idle, %d waiting, %d promised, %d dialling", p.places, len(p.idle), len(p.waiting), p.promised, p.dialling)
+	if p.places != len(p.idle) || len(p.waiting) != 0 || len(p.promised) != 0 || p.dialling != 0 {
+		t.Errorf("at rest %d places, %d idle, %d waiting, %d promised, %d dialling", p.places, len(p.idle), len(p.waiting), len(p.promised), p.dialling)
 	}
 	for _, c := range p.idle {
 		if c.riders != 0 || c.drained {
@@ -103,70 +100,25 @@ func atRest(t *testing.T, target Target) {
 	}
 }
 
-// TestHostileHTTP2 plays the table of hostile servers over real sockets, with and without TLS.
+// TestHostileHTTP2 plays the table of hostile servers over real sockets.
 func TestHostileHTTP2(t *testing.T) {
-	certificate := httptest.NewUnstartedServer(nil)
-	certificate.StartTLS()
-	secure := &tls.Config{Certificates: certificate.TLS.Certificates, NextProtos: []string{"h2"}}
-	certificate.Close()
-	const drip = 300 // bytes
-	for _, c := range http2test.Cases() {
-		size := 0
-		for _, step := range c.Steps {
-			size += len(step.Bytes)
+	http2test.Run(t, func(t *testing.T, x *http2test.Try) {
+		target := new2(t, Spec{
+			URL: x.URL, Method: x.Method, Body: make([]byte, x.Body), BodyLimit: x.BodyLimit, Expect: "100-999", Streams: x.Count(), Timeout: x.Timeout,
+		}, Local{MaxConnections: 1})
+		got := make([]http2test.Outcome, x.Count())
+		var all sync.WaitGroup
+		for i := range got {
+			all.Go(func() {
+				o := target.Do(t.Context(), Call{})
+				got[i] = http2test.Outcome{Class: o.Class, Status: o.Status}
+			})
 		}
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel() // some wait for their timeout
-			playCase(t, c, nil, 0)
-			playCase(t, c, secure, 0)
-			if size <= drip {
-				playCase(t, c, nil, 1)
-			}
-		})
-	}
-}
-
-func playCase(t *testing.T, c http2test.Case, secure *tls.Config, size int) {
-	t.Helper()
-	server := http2test.Serve(t, c, secure, size)
-	spec := Spec{
-		URL: "http://" + server.Address + "/", Method: c.Method, Body: make([]byte, c.Body), BodyLimit: c.BodyLimit, Expect: "100-999",
-		HTTP: HTTP2, Streams: c.Count(), Timeout: 20 * time.Second, Insecure: true,
-	}
-	if secure != nil {
-		spec.URL = "https" + spec.URL[4:]
-	}
-	want := c.Outcomes()
-	if slices.ContainsFunc(want, func(o http2test.Outcome) bool { return o.Class == http2test.Timeout }) {
-		spec.Timeout = time.Second
-	}
-	target, err := New(spec, Local{MaxConnections: 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	got := make([]http2test.Outcome, c.Count())
-	var all sync.WaitGroup
-	for i := range got {
-		all.Go(func() {
-			o := target.Do(t.Context(), Call{})
-			got[i] = http2test.Outcome{Class: o.Class, Status: o.Status}
-		})
-	}
-	all.Wait()
-	for i := range want {
-		want[i].Body = 0 // an outcome does not tell
-	}
-	slices.SortFunc(got, http2test.Compare)
-	slices.SortFunc(want, http2test.Compare)
-	if !slices.Equal(got, want) {
-		t.Errorf("TLS %v: got %+v, want %+v", secure != nil, got, want)
-	}
-	if n := server.Requests(); n != c.Heads() {
-		t.Errorf("TLS %v: %d requests, want %d", secure != nil, n, c.Heads())
-	}
-	if c.Ends {
-		until(t, func() bool { return server.Gone() })
-	}
-	atRest(t, target)
+		all.Wait()
+		x.Check(t, got)
+		if x.Ends {
+			until(t, x.Server.Gone)
+		}
+		atRest(t, target)
+	})
 }

@@ -36,13 +36,14 @@ const (
 	protocolHTTP2 = "h2"
 )
 
-var errNotHTTP2 = errors.New("the server does not speak HTTP/2; add --http 1.1, or leave --http out")
+// ErrNoHTTP2 says that a server was asked for HTTP/2, and has none.
+var ErrNoHTTP2 = errors.New("the server does not speak HTTP/2")
 
-// unagreed returns the error of a handshake that offered HTTP/2 or not, in words that say what to do if the server has no
-// HTTP/2. Package tls has no type for what the server says then.
+// unagreed returns the error of a handshake that offered HTTP/2 or not: ErrNoHTTP2 if the server has none. Package tls has
+// no type for what the server says then.
 func unagreed(err error, offered bool) error {
 	if offered && strings.Contains(err.Error(), "no application protocol") {
-		return errNotHTTP2
+		return ErrNoHTTP2
 	}
 	return err
 }
@@ -99,8 +100,8 @@ func (s Spec) Settle(ctx context.Context, local Local) (Spec, error) {
 		if err != nil {
 			return s, err
 		}
-		if IsGRPC(one.URL) {
-			continue
+		if u.Scheme != "http" && u.Scheme != "https" {
+			continue // others have no versions of HTTP
 		}
 		to := s.endpoint(u, by)
 		if asked[to] {

@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -46,6 +47,7 @@ func TestSettle(t *testing.T) {
 		"without TLS":      {Spec{URL: "http://127.0.0.1:1", HTTP: HTTPAuto}, HTTP1, 0},
 		"not asked":        {Spec{URL: "https://127.0.0.1:1", HTTP: HTTP2}, HTTP2, 0},
 		"two of HTTP/2":    {flows(two, other, two), HTTP2, 3},
+		"beside others":    {flows("redis://127.0.0.1:1", two, "wss://127.0.0.1:1", "tcp://127.0.0.1:1", "grpcs://127.0.0.1:1/a.B/C"), HTTP2, 3},
 		"of another route": {Spec{URL: "https://h", ConnectTo: []string{"::" + strings.TrimPrefix(two, "https://")}, Insecure: true, HTTP: HTTPAuto}, HTTP2, 0},
 	} {
 		got, err := c.spec.Settle(within(t, 10*time.Second), Local{})
@@ -87,6 +89,14 @@ func TestSecureNeedsHTTP2(t *testing.T) {
 			t.Errorf("%q (%v), want %q", got, err, class)
 		}
 		_ = c.Close()
+	}
+}
+
+// What is asked over gRPC gets the same answer from a server that has no HTTP/2.
+func TestAskNotHTTP2(t *testing.T) {
+	method := "grpcs" + strings.TrimPrefix(versioned(t, false), "https") + "/a.B/C"
+	if _, _, err := AskGRPC(t.Context(), Spec{URL: method, Insecure: true}, Local{}, nil); !errors.Is(err, ErrNoHTTP2) {
+		t.Error(err)
 	}
 }
 

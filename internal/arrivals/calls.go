@@ -54,6 +54,10 @@ type call struct {
 
 // serveCall answers a call.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request) {
+	if !s.join() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.serving.Done()
 	c := &call{server: s, w: w, r: r}
 	w.Header().Set("Content-Type", "application/grpc")
 	var code int

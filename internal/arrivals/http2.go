@@ -75,6 +75,10 @@ func (unclosed) Close() error { return nil }
 
 // serveStream is serve for a request of HTTP/2 or HTTP/3.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request) {
+	if !s.join() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.serving.Done()
 	if _, err := io.Copy(io.Discard, r.Body); err != nil {
 		panic(http.ErrAbortHandler) // no whole request
 	}

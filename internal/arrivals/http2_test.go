@@ -1,6 +1,7 @@
 package arrivals
 
 import (
+	"context"
 	"crypto/tls"
 	"io"
 	"net/http"
@@ -120,4 +121,30 @@ func TestHTTP2Waits(t *testing.T) {
 		t.Error(err)
 	}
 	all.Wait()
+}
+
+// TestNothingIsCountedAfterClose: the goroutine of a request may begin when its connection, and the server, have ended.
+func TestNothingIsCountedAfterClose(t *testing.T) {
+	for name, opts := range map[string]Options{"plain": {}, "routes": sited(t, Options{}, site.Route{Pattern: "/a"}), Calls: {Echo: Calls}} {
+		s, err := Start(opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		serve := map[string]http.HandlerFunc{"plain": s.serveStream, "routes": s.serveWeb, Calls: s.serveCall}[name]
+		ask := func() (aborted any) {
+			defer func() { aborted = recover() }()
+			r := httptest.NewRequest("POST", echoPath+"Say", strings.NewReader("\x00\x00\x00\x00\x00"))
+			serve(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), ofConn{}, &webConn{server: s, lane: new(lane)})))
+			return nil
+		}
+		if aborted := ask(); aborted != nil || s.Count() != 1 {
+			t.Errorf("%s: %v, %d counted before Close", name, aborted, s.Count())
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if aborted := ask(); aborted == nil || s.Count() != 1 {
+			t.Errorf("%s: %v, %d counted after Close", name, aborted, s.Count()-1)
+		}
+	}
 }

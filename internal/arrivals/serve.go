@@ -80,6 +80,18 @@ func (s *Server) enter(conn net.Conn) (*lane, bool) {
 	return s.freeLane(), true
 }
 
+// join registers a request that does not run in the goroutine of its connection, so that Close waits for it. It reports
+// false if the server is closing: then the request is not counted. Else serving.Done ends it.
+func (s *Server) join() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.serving.Add(1)
+	return true
+}
+
 // freeLane returns a lane that nobody uses. The lock is held.
 func (s *Server) freeLane() *lane {
 	if n := len(s.free); n > 0 {

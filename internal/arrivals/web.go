@@ -75,6 +75,10 @@ func (c *webConn) Close() error { return c.close() }
 
 // serveWeb receives a request whole, records it, waits, and answers. The steps are those of serve.
 func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
+	if !s.join() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.serving.Done()
 	c := r.Context().Value(ofConn{}).(*webConn)
 	began := int64(time.Since(s.began))
 	body, err := readBody(r)

@@ -17,9 +17,11 @@ import (
 // without a connection.
 type carrier struct {
 	session *http2.Conn // nil until the connection is open
-	waiting []*place    // riders that have no stream yet: it is being opened, or the server allows no more
-	riders  int         // on the connection
-	served  bool        // a request has ended on it
+	began   int64       // when it was begun to be opened
+	waiting []*place    // riders without a stream: it is being opened, the server allows no more, or they leave with it
+	riders  int         // that have a stream
+	served  bool        // requests have ended on it
+	last    bool        // one of these wants no other one behind it
 	blocked bool        // the peer takes nothing more for now
 	listed  bool        // it is in the idle list of its host: there is room for a rider
 	dirty   bool        // it is in Client.unsent, with something to write
@@ -30,7 +32,7 @@ type carrier struct {
 
 // A rider is what a place needs whose request is a stream of a carrier.
 type rider struct {
-	on      *place // its carrier
+	on      *place // its carrier; nil while it is stranded
 	stream  http2.Stream
 	request http2.Request // if each request is different
 	start   int64         // carrier.wrote when the request began
@@ -43,7 +45,7 @@ type rider struct {
 func (c *Client) ride(due int64, call targets.Call, wire *targets.Wire, h *host) bool {
 	now := c.clock.Now()
 	on := c.boardable(now, h, wire)
-	if on == nil {
+	if c.wanted = on == nil; c.wanted {
 		return false
 	}
 	r := c.spare()
@@ -75,14 +77,14 @@ func (c *Client) boardable(now int64, h *host, wire *targets.Wire) *place {
 	if c.carriers == c.max && !c.evictCarrier() {
 		return nil
 	}
-	return c.newCarrier(h, wire)
+	return c.newCarrier(now, h, wire)
 }
 
 // newCarrier takes a place for a connection that has yet to be opened.
-func (c *Client) newCarrier(h *host, wire *targets.Wire) *place {
+func (c *Client) newCarrier(now int64, h *host, wire *targets.Wire) *place {
 	p := c.spare()
 	c.carriers++
-	p.carrier, p.wire = new(carrier), wire
+	p.carrier, p.wire = &carrier{began: now}, wire
 	p.begin(worker.Result{}, 0, h)
 	return p
 }
@@ -190,20 +192,22 @@ func (c *Client) arrived(p *place) {
 // relist puts a connection into the list of those with room, or takes it out.
 func (c *Client) relist(p *place) {
 	k := p.carrier
-	room := p.state == carrying && !k.spent(p.wire) && !k.blocked && len(k.waiting) == 0 && k.riders < p.wire.Streams && k.session.Room() > 0
+	room := p.state == carrying && !p.spent() && !k.blocked && len(k.waiting) == 0 && k.riders < p.wire.Streams && k.session.Room() > 0
 	switch {
 	case !room:
 		c.unlist(p)
 	case !k.listed:
-		k.listed = true
+		k.listed, c.freed = true, c.freed || c.wanted
 		p.host.idle.push(p)
 		c.retire(p.host)
 	}
 }
 
-// spent reports whether the connection takes no more requests, ever.
-func (k *carrier) spent(wire *targets.Wire) bool {
-	return k.doubted || k.session.Leaving() || k.served && wire.Close
+// spent reports whether the connection takes no more requests, ever. One that carries none and is still blocked may stay
+// so for ever.
+func (p *place) spent() bool {
+	k := p.carrier
+	return k.doubted || k.last || k.blocked && k.riders == 0 || p.writeErr != nil || k.session.Leaving()
 }
 
 // retire closes the connection to a host that has carried nothing for too long. It is called for each one that became
@@ -228,6 +232,7 @@ func (c *Client) close(p *place) {
 	p.leave()
 	p.carrier, p.state, p.queued = nil, free, false
 	c.carriers--
+	c.freed = c.freed || c.wanted
 	c.free.push(p)
 }
 
@@ -249,25 +254,81 @@ func (c *Client) unopened(p *place, err error, rest string) {
 	}
 }
 
-// disembark ends a request whose time is over. If it is the last that waits for a connection to open, that is given up,
-// as with HTTP/1.1.
-func (c *Client) disembark(r *place) {
+// left notes that a request has left its connection. One without requests becomes the youngest of the idle ones.
+func (c *Client) left(r *place) {
 	on := r.rider.on
 	k := on.carrier
+	if k.riders--; k.riders == 0 {
+		c.unlist(on)
+		on.idleSince = c.clock.Now()
+	}
+}
+
+// disembark ends a request whose time is over.
+func (c *Client) disembark(r *place, now int64) {
+	on := r.rider.on
 	if !r.rider.begun {
-		k.waiting = slices.DeleteFunc(k.waiting, func(w *place) bool { return w == r })
-		if k.session == nil && len(k.waiting) == 0 {
-			c.overdue(on)
-			c.close(on)
-		}
+		c.unwait(r, now)
 		c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, false)
 		return
 	}
-	s := &r.rider.stream
+	k, s := on.carrier, &r.rider.stream
 	k.session.Cancel(s)
-	k.riders--
-	k.served, k.doubted = true, k.doubted || k.heard == r.rider.heard
-	r.in, r.out = s.In(), s.Out()
+	c.left(r)
+	k.served, k.last = true, k.last || r.wire.Close
+	k.doubted = k.doubted || k.heard == r.rider.heard
+	r.in, r.out = r.in+s.In(), r.out+s.Out()
 	c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, !k.doubted)
 	c.reply(on)
+}
+
+// unwait takes a request without a stream from where it waits. If it was the last to wait for a connection to open,
+// or opening takes longer than a request may, that is given up, as with HTTP/1.1. Others that wait try the next address.
+func (c *Client) unwait(r *place, now int64) {
+	on := r.rider.on
+	if on == nil {
+		c.stranded = without(c.stranded, r)
+		return
+	}
+	k := on.carrier
+	k.waiting = without(k.waiting, r)
+	if k.session != nil || len(k.waiting) > 0 && now-k.began < int64(c.wire.Timeout) {
+		return
+	}
+	waiting := k.waiting
+	c.overdue(on)
+	c.close(on)
+	for _, w := range waiting {
+		c.move(w)
+	}
+}
+
+func without(all []*place, p *place) []*place {
+	return slices.DeleteFunc(all, func(other *place) bool { return other == p })
+}
+
+// move puts a rider on another connection, as its own did not begin to send it, or as the server said that it did not
+// process it (RFC 9113, section 6.8). The request was begun, so Send cannot refuse it any more. Without room it waits
+// for some.
+func (c *Client) move(r *place) {
+	held := c.held
+	on := c.boardable(c.clock.Now(), r.host, r.wire)
+	c.held = held // it tells of Send
+	if r.rider.on, r.rider.begun = on, false; on == nil {
+		c.stranded = append(c.stranded, r)
+		return
+	}
+	c.embark(r, on)
+}
+
+// moveStranded moves the riders that found no room, as far as there is some now.
+func (c *Client) moveStranded() {
+	if len(c.stranded) == 0 {
+		return
+	}
+	waiting := c.stranded
+	c.stranded = nil
+	for _, r := range waiting {
+		c.move(r)
+	}
 }

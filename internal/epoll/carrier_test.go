@@ -4,7 +4,6 @@ package epoll
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
@@ -12,7 +11,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -428,62 +426,23 @@ func TestCarriedOnce(t *testing.T) {
 	}
 }
 
-// TestHostileServers plays the table of hostile servers of HTTP/2, with TLS and without.
+// TestHostileServers plays the table of hostile servers of HTTP/2.
 func TestHostileServers(t *testing.T) {
-	certificate := httptest.NewUnstartedServer(nil)
-	certificate.StartTLS()
-	secure := &tls.Config{Certificates: certificate.TLS.Certificates, NextProtos: []string{"h2"}}
-	certificate.Close()
-	const drip = 300 // bytes
-	for _, c := range http2test.Cases() {
-		size := 0
-		for _, step := range c.Steps {
-			size += len(step.Bytes)
+	http2test.Run(t, func(t *testing.T, x *http2test.Try) {
+		spec := two(x.URL)
+		spec.Method, spec.Body, spec.BodyLimit, spec.Expect, spec.Streams, spec.Timeout = x.Method, make([]byte, x.Body), x.BodyLimit, "100-999", x.Count(), x.Timeout
+		r := newRig(t, spec, targets.Local{}, 1)
+		for range x.Count() {
+			r.mustSend()
 		}
-		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel() // some wait for their timeout
-			playCase(t, c, nil, 0)
-			playCase(t, c, secure, 0)
-			if size <= drip {
-				playCase(t, c, nil, 1)
-			}
-		})
-	}
-}
-
-func playCase(t *testing.T, c http2test.Case, secure *tls.Config, size int) {
-	t.Helper()
-	server := http2test.Serve(t, c, secure, size)
-	spec := two("http://" + server.Address + "/")
-	spec.Method, spec.Body, spec.BodyLimit, spec.Expect, spec.Streams = c.Method, make([]byte, c.Body), c.BodyLimit, "100-999", c.Count()
-	if secure != nil {
-		spec.URL = "https" + spec.URL[4:]
-	}
-	want := c.Outcomes()
-	if slices.ContainsFunc(want, func(o http2test.Outcome) bool { return o.Class == http2test.Timeout }) {
-		spec.Timeout = time.Second
-	}
-	r := newRig(t, spec, targets.Local{}, 2)
-	for range c.Count() {
-		r.mustSend()
-	}
-	r.pollFor(c.Count())
-	var got []http2test.Outcome
-	for _, g := range r.got {
-		got = append(got, http2test.Outcome{Class: g.Outcome.Class, Status: g.Outcome.Status})
-	}
-	for i := range want {
-		want[i].Body = 0 // an outcome does not tell
-	}
-	slices.SortFunc(got, http2test.Compare)
-	slices.SortFunc(want, http2test.Compare)
-	if !slices.Equal(got, want) {
-		t.Errorf("TLS %v: got %+v, want %+v", secure != nil, got, want)
-	}
-	if n := server.Requests(); n != c.Heads() {
-		t.Errorf("TLS %v: %d requests, want %d", secure != nil, n, c.Heads())
-	}
-	if c.Ends {
-		r.pollUntil("the connection is closed", server.Gone)
-	}
+		r.pollFor(x.Count())
+		var got []http2test.Outcome
+		for _, g := range r.got {
+			got = append(got, http2test.Outcome{Class: g.Outcome.Class, Status: g.Outcome.Status})
+		}
+		x.Check(t, got)
+		if x.Ends {
+			r.pollUntil("the connection is closed", x.Server.Gone)
+		}
+	})
 }

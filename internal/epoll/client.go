@@ -45,6 +45,9 @@ type Client struct {
 
 	carriers int      // places with a connection of HTTP/2, or room for one
 	unsent   []*place // carriers whose riders began since the last Poll
+	stranded []*place // riders that lost their connection, and found no room on another one
+	wanted   bool     // Send was refused because there is no room for a rider
+	freed    bool     // there is some again
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -135,6 +138,7 @@ func (c *Client) Poll(until int64, done func(worker.Result)) error {
 			now = c.clock.Now()
 		}
 		c.expire(now)
+		c.moveStranded()
 		if reported := c.report(done); c.bell.heard() || reported || c.admits() || now >= until {
 			return nil
 		}
@@ -159,8 +163,12 @@ func (c *Client) serve(wait int64) error {
 	return nil
 }
 
-// admits tells whether a Send that was refused would now open a connection.
+// admits tells whether a Send that was refused would now open a connection, or find room on one.
 func (c *Client) admits() bool {
+	if c.freed {
+		c.freed, c.wanted = false, false
+		return true
+	}
 	if !c.held || !c.mayOpen() {
 		return false
 	}
@@ -199,7 +207,7 @@ func (c *Client) until(now, until int64) int64 {
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
 		if p.state == riding {
-			c.disembark(p)
+			c.disembark(p, now)
 			continue
 		}
 		c.overdue(p)

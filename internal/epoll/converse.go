@@ -4,7 +4,6 @@ package epoll
 
 import (
 	"errors"
-	"io"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -16,7 +15,7 @@ import (
 // boardWaiting begins the streams of riders that wait, as many as the server allows.
 func (c *Client) boardWaiting(p *place) {
 	k := p.carrier
-	for len(k.waiting) > 0 && !k.spent(p.wire) && k.session.Room() > 0 {
+	for len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0 {
 		r := k.waiting[0]
 		k.waiting = slices.Delete(k.waiting, 0, 1)
 		c.board(r)
@@ -36,38 +35,41 @@ func (c *Client) speakAll() {
 // speak writes what there is to say, as far as the peer takes it. If it takes nothing any more, what it has said in the
 // meantime counts, and then the connection ends.
 func (c *Client) speak(p *place) {
-	if err := c.tell(p); err != nil {
-		p.writeErr, p.readable = err, true
+	switch c.tell(p); {
+	case p.writeErr != nil:
 		c.converse(p)
-		return
-	}
-	if len(p.carrier.waiting) > 0 { // there may be room for them now
+	case len(p.carrier.waiting) > 0: // there may be room for them now
 		c.reply(p)
-		return
+	default:
+		c.relist(p)
 	}
-	c.relist(p)
 }
 
-// tell is speak without the consequences.
-func (c *Client) tell(p *place) error {
+// tell is speak without the consequences. After an error nothing more is written, but there may be something to read.
+func (c *Client) tell(p *place) {
 	k := p.carrier
 	k.dirty, k.blocked = false, false
-	for {
+	for p.writeErr == nil {
 		b, err := p.toWrite()
-		if err != nil || len(b) == 0 {
-			return err
+		if err == nil && len(b) == 0 {
+			return
 		}
-		switch n, errno := send(p.fd, b); errno {
-		case 0:
-			k.wrote += int64(n)
-			p.written(n)
-		case unix.EINTR:
-		case unix.EAGAIN:
-			k.blocked = true
-			return nil
-		default:
-			return errno
+		if err == nil {
+			n, errno := send(p.fd, b)
+			switch errno {
+			case 0:
+				k.wrote += int64(n)
+				p.written(n)
+				continue
+			case unix.EINTR:
+				continue
+			case unix.EAGAIN:
+				k.blocked = true
+				return
+			}
+			err = errno
 		}
+		p.writeErr, p.readable = err, true
 	}
 }
 
@@ -118,15 +120,13 @@ func (c *Client) converse(p *place) {
 		if n > 0 {
 			k.heard += int64(n)
 			if bad := p.carrier.session.Feed(c.buf[:n]); bad != nil {
-				_ = c.tell(p) // why
+				c.tell(p) // why
 				c.lose(p, bad)
 				return
 			}
 			c.alight(p, nil)
 		}
 		switch {
-		case p.carrier != k: // it was closed
-			return
 		case err == nil:
 			continue
 		case !blocked(err):
@@ -138,33 +138,39 @@ func (c *Client) converse(p *place) {
 		}
 		return
 	}
+	c.readOn(p)
 	c.reply(p)
-	if p.carrier == k && !p.queued {
+}
+
+// readOn lets resume read on.
+func (c *Client) readOn(p *place) {
+	if !p.queued {
 		p.queued = true
 		c.unread = append(c.unread, p)
 	}
 }
 
 // reply writes what the session has to say to what it heard, and closes a connection that both sides are done with.
+// Riders that wait for such a one go elsewhere.
 func (c *Client) reply(p *place) {
 	k := p.carrier
-	c.boardWaiting(p)
-	if err := c.tell(p); err != nil {
-		c.lose(p, err)
+	for c.tell(p); len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0; c.tell(p) {
+		c.boardWaiting(p)
+	}
+	if p.writeErr != nil {
+		c.readOn(p) // the end comes when nothing is left to read
+	}
+	if !p.spent() {
+		c.relist(p)
 		return
 	}
-	spent, waiting := k.spent(p.wire), k.waiting
-	if spent {
-		k.waiting = nil // they have to go elsewhere
+	waiting := k.waiting
+	k.waiting = nil
+	if c.unlist(p); k.riders == 0 {
+		c.close(p) // it makes room for them
 	}
-	c.relist(p)
-	if k.riders == 0 && spent {
-		c.close(p)
-	}
-	if spent {
-		for _, r := range waiting {
-			c.move(r, io.EOF)
-		}
+	for _, r := range waiting {
+		c.move(r)
 	}
 }
 
@@ -179,50 +185,37 @@ func (c *Client) hear(p *place) (int, error) {
 // lose ends a connection that broke, and all requests on it. Those of which the peer took nothing go elsewhere.
 func (c *Client) lose(p *place, err error) {
 	k := p.carrier
-	c.unlist(p)
 	k.session.Fail(err)
 	c.alight(p, err)
 	waiting := k.waiting
-	k.waiting = nil
+	if len(waiting) > 0 {
+		p.hangUp() // without what TLS has yet to send: it may be a request that moves
+	}
 	c.close(p)
 	for _, r := range waiting {
-		c.move(r, err)
+		c.move(r)
 	}
 }
 
-// alight ends the requests whose streams have ended. lost is the error of a connection that broke; nil if it goes on.
+// alight ends the requests whose streams have ended, or lets them wait for another connection. lost is the error of a
+// connection that broke; nil if it goes on.
 func (c *Client) alight(p *place, lost error) {
 	k := p.carrier
 	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
-		r := s.Owner.(*place)
-		if k.riders--; k.riders == 0 {
-			p.idleSince = c.clock.Now()
+		r, err := s.Owner.(*place), s.Err()
+		c.left(r)
+		unsent := lost != nil && r.reused && k.wrote == r.rider.start
+		unprocessed := errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved
+		if !unsent {
+			r.in, r.out = r.in+s.In(), r.out+s.Out()
 		}
-		err := s.Err()
-		switch {
-		case lost != nil && r.reused && k.wrote == r.rider.start:
+		if unsent || unprocessed {
+			r.rider.moved = r.rider.moved || unprocessed
+			r.rider.begun = false
 			k.waiting = append(k.waiting, r)
 			continue
-		case errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved:
-			c.unlist(p) // it must not go on with this one
-			c.move(r, err)
-			continue
 		}
-		k.served = true
-		r.in, r.out = s.In(), s.Out()
-		c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !p.wire.Close)
+		k.served, k.last = true, k.last || r.wire.Close
+		c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !r.wire.Close)
 	}
-}
-
-// move puts a rider on another connection, as its own did not begin to send it, or as the server said that it did not
-// process it (RFC 9113, section 6.8). The request was begun, so Send cannot refuse it any more: without room it fails.
-func (c *Client) move(r *place, err error) {
-	r.rider.moved, r.rider.begun = errors.Is(err, http2.ErrUnprocessed), false
-	on := c.boardable(c.clock.Now(), r.host, r.wire)
-	if on == nil {
-		c.held = false
-		c.end(r, err, targets.ClassReset, true)
-		return
-	}
-	c.embark(r, on)
 }

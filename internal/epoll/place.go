@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // state says what a place waits for.
@@ -162,6 +163,9 @@ func (c *Client) evicted() *place {
 func (c *Client) park(p *place) {
 	if cap(p.filled) > mostKept {
 		p.filled = nil
+		if p.rider != nil {
+			p.rider.request = http2.Request{} // it refers to what was filled
+		}
 	}
 	if p.fd < 0 {
 		c.drop(p)

@@ -41,7 +41,7 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 func (c *Client) openAhead(step int) {
 	wire, h := c.step(step)
 	if wire.Streams > 0 {
-		p := c.newCarrier(h, wire)
+		p := c.newCarrier(c.clock.Now(), h, wire)
 		p.ahead = true
 		c.connect(p)
 		return

@@ -51,6 +51,7 @@ func TestEncode(t *testing.T) {
 		{"OPTIONS * HTTP/1.1\r\nHost: \r\n\r\n", ":method OPTIONS|:scheme https|:path *", ""},
 		{"PUT / HTTP/1.1\r\n\r\n\r\n\r\n", ":method PUT|:scheme https|:path /", "\r\n\r\n"},
 		{"GET / HTTP/1.1\r\nConnection: close, X-Hop\r\nKeep-Alive: 5\r\nProxy-Connection: x\r\nTransfer-Encoding: chunked\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\nX-HOP: 1\r\nTE: gzip\r\n\r\n", ":method GET|:scheme https|:path /", ""},
+		{"GET / HTTP/1.1\r\nConnection: x-a\r\nX-A: 1\r\nX-B: 2\r\nX-C: 3\r\nConnection: x-c, x-b\r\n\r\n", ":method GET|:scheme https|:path /", ""},
 		{"GET / HTTP/1.1\r\nTE: Trailers\r\nAccept-Charset: x\r\nAuthorization: b\r\nCookie: a=b; c=d\r\nVia: \t\r\nDate:x\r\n\r\n", ":method GET|:scheme https|:path /|te Trailers|accept-charset x|authorization b!|cookie a=b; c=d!|via |date x", ""},
 		{"DELETE /" + strings.Repeat("p", 1000) + " HTTP/1.1\r\n" + strings.Repeat("N", 200) + ": v\r\n\r\n", ":method DELETE|:scheme https|:path /" + strings.Repeat("p", 1000) + "|" + strings.Repeat("n", 200) + " v", ""},
 	} {

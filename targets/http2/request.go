@@ -3,6 +3,7 @@ package http2
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 // A Request is a request as HTTP/2 sends it: a header block and a body. It is the same for every connection, because it
@@ -101,16 +102,21 @@ func appendAuthority(b, lines []byte) ([]byte, error) {
 	return b, nil
 }
 
-// connectionOptions returns the value of the first Connection header: names of headers that concern one connection.
-func connectionOptions(lines []byte) []byte {
+// connectionOptions returns the values of all Connection headers, as a list: names of headers that concern one connection.
+func connectionOptions(lines []byte) (options []byte) {
 	for len(lines) > 0 {
 		var line []byte
 		line, lines, _ = bytes.Cut(lines, []byte("\r\n"))
-		if name, value, _ := bytes.Cut(line, []byte(":")); equalFold(name, "connection") {
-			return value
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		switch {
+		case !equalFold(name, "connection"):
+		case options == nil:
+			options = value
+		default:
+			options = slices.Concat(options, []byte(","), value)
 		}
 	}
-	return nil
+	return options
 }
 
 // listed reports whether a name is among the options of a Connection header.

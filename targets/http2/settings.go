@@ -19,11 +19,16 @@ func (c *Conn) readSettings(f frame, payload []byte) error {
 	if f.flags.Has(http2.FlagSettingsAck) {
 		return nil // ours hold from the beginning on: the peer can only have less from us than it may send
 	}
+	before := c.peer.window
 	for ; len(payload) > 0; payload = payload[6:] {
 		id := http2.SettingID(binary.BigEndian.Uint16(payload))
 		if err := c.set(id, binary.BigEndian.Uint32(payload[2:])); err != nil {
 			return err
 		}
+	}
+	// Once for all of the frame: a peer may repeat the setting thousands of times, and there may be a thousand streams.
+	if err := c.changeWindows(int64(c.peer.window) - int64(before)); err != nil {
+		return err
 	}
 	c.greeted = true
 	c.appendFrame(http2.FrameSettings, http2.FlagSettingsAck, 0, 0)
@@ -47,18 +52,19 @@ func (c *Conn) set(id http2.SettingID, value uint32) error {
 		}
 		c.peer.frame = int(value)
 	case http2.SettingInitialWindowSize:
-		return c.setWindow(value)
+		if value > largestWindow {
+			return violated(http2.ErrCodeFlowControl, "sent a wrong setting: a window that is too large")
+		}
+		c.peer.window = value
 	}
 	return nil
 }
 
-// setWindow changes the windows of all streams, present and future. A window may become negative (RFC 9113, 6.9.2).
-func (c *Conn) setWindow(value uint32) error {
-	if value > largestWindow {
-		return violated(http2.ErrCodeFlowControl, "sent a wrong setting: a window that is too large")
+// changeWindows changes the windows of the streams in flight. A window may become negative (RFC 9113, 6.9.2).
+func (c *Conn) changeWindows(change int64) error {
+	if change == 0 {
+		return nil
 	}
-	change := int64(value) - int64(c.peer.window)
-	c.peer.window = value
 	for _, s := range c.open {
 		if s.window += change; s.window > largestWindow {
 			return violated(http2.ErrCodeFlowControl, "made the window of a stream too large")

@@ -203,6 +203,7 @@ func windows() []Case {
 		malformed("6.9 nothing for a stream", number(windowUpdate, 1, 0)),
 		malformed("6.9.1 too much for a stream", number(windowUpdate, 1, 1<<31-1)).with(func(c *Case) { c.Sent = "RST_STREAM 1 FLOW_CONTROL_ERROR" }),
 		broken("6.9.2 too much by a setting", "FLOW_CONTROL_ERROR", number(windowUpdate, 1, 1<<30), Settings(window, 1<<31-1)),
+		answered("6.9.2 too much by a setting that the same frame takes back", number(windowUpdate, 1, 1<<30), Settings(window, 1<<31-1, window, 65535), Answer(1)),
 		answered("6.9.1 as much as can be", number(windowUpdate, 0, 1<<31-1-65535), number(windowUpdate, 1, 1<<31-1-65535), Answer(1)),
 	}
 }

@@ -2,10 +2,10 @@
 // one table for everything that reads answers: the connection (package http2), the blocking target, and a client with an
 // event loop. A server plays a case on real sockets.
 //
-//	for _, c := range http2test.Cases() {
-//		s := http2test.Serve(t, c, nil)
-//		… send c.Requests requests at once to s.Address, compare the outcomes with c.Outcome(i)
-//	}
+//	http2test.Run(t, func(t *testing.T, x *http2test.Try) {
+//		… send x.Count() requests to x.URL at once
+//		x.Check(t, outcomes)
+//	})
 package http2test
 
 import (
