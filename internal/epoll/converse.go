@@ -4,7 +4,6 @@ package epoll
 
 import (
 	"errors"
-	"io"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -153,19 +152,13 @@ func (c *Client) reply(p *place) {
 		c.lose(p, err)
 		return
 	}
-	spent, waiting := k.spent(p.wire), k.waiting
-	if spent {
-		k.waiting = nil // they have to go elsewhere
+	if c.relist(p); !k.spent(p.wire) {
+		return
 	}
-	c.relist(p)
-	if k.riders == 0 && spent {
+	if k.riders == 0 {
 		c.close(p)
 	}
-	if spent {
-		for _, r := range waiting {
-			c.move(r, io.EOF)
-		}
-	}
+	c.moveWaiting(p, k, http2.ErrUnprocessed)
 }
 
 // hear reads into the shared buffer. The error is wouldBlock if there is nothing more to read for now.
@@ -182,12 +175,8 @@ func (c *Client) lose(p *place, err error) {
 	c.unlist(p)
 	k.session.Fail(err)
 	c.alight(p, err)
-	waiting := k.waiting
-	k.waiting = nil
 	c.close(p)
-	for _, r := range waiting {
-		c.move(r, err)
-	}
+	c.moveWaiting(p, k, err)
 }
 
 // alight ends the requests whose streams have ended. lost is the error of a connection that broke; nil if it goes on.
@@ -204,8 +193,8 @@ func (c *Client) alight(p *place, lost error) {
 			k.waiting = append(k.waiting, r)
 			continue
 		case errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved:
-			c.unlist(p) // it must not go on with this one
-			c.move(r, err)
+			r.rider.moved, r.rider.begun = true, false
+			k.waiting = append(k.waiting, r) // the connection takes no more: see moveWaiting
 			continue
 		}
 		k.served = true
@@ -214,15 +203,24 @@ func (c *Client) alight(p *place, lost error) {
 	}
 }
 
-// move puts a rider on another connection, as its own did not begin to send it, or as the server said that it did not
-// process it (RFC 9113, section 6.8). The request was begun, so Send cannot refuse it any more: without room it fails.
-func (c *Client) move(r *place, err error) {
-	r.rider.moved, r.rider.begun = errors.Is(err, http2.ErrUnprocessed), false
-	on := c.boardable(c.clock.Now(), r.host, r.wire)
-	if on == nil {
-		c.held = false
-		c.end(r, err, targets.ClassReset, true)
-		return
+// moveWaiting puts the riders that wait at a connection on others, as their own did not begin to send them, or as the
+// server said that it did not process them (RFC 9113, section 6.8). They were begun, so Send cannot refuse them any more.
+// Without room they stay until the requests that the connection still carries have ended; if it was closed, they fail.
+func (c *Client) moveWaiting(p *place, k *carrier, err error) {
+	waiting := k.waiting
+	k.waiting = nil
+	for _, r := range waiting {
+		r.rider.begun = false
+		on := c.boardable(c.clock.Now(), r.host, r.wire)
+		switch {
+		case on != nil:
+			c.embark(r, on)
+			continue
+		case p.carrier == k:
+			k.waiting = append(k.waiting, r)
+		default:
+			c.end(r, err, targets.ClassReset, true)
+		}
+		c.held = false // no Send was refused
 	}
-	c.embark(r, on)
 }
