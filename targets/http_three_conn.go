@@ -120,6 +120,12 @@ func (s *threeSession) refuse(from int64) {
 	}
 }
 
+// refuses reports whether the server has said that it will not handle a stream.
+func (s *threeSession) refuses(stream *quic.Stream) bool {
+	from := s.goAway.Load()
+	return from >= 0 && int64(stream.StreamID()) >= from
+}
+
 // usable reports whether a session can take another request, as far as is known.
 func (s *threeSession) usable() bool {
 	return s.goAway.Load() < 0 && s.conn.Context().Err() == nil && (s.active > 0 || time.Since(s.idleSince) <= idleLimit)
@@ -168,6 +174,12 @@ func (l *lane) roundTrip(ctx context.Context, deadline time.Time, frames []byte,
 	before := l.session.received()
 	_ = stream.SetDeadline(deadline) // never fails
 	l.begin(ctx, stream)
+	if l.session.refuses(stream) { // it said so while we waited for the stream
+		l.finish()
+		stream.CancelWrite(http3.CodeCanceled)
+		stream.CancelRead(http3.CodeCanceled)
+		return reply{err: errGoAway}
+	}
 	n, writeErr := stream.Write(frames)
 	r.out = int64(n)
 	if writeErr == nil {
@@ -275,7 +287,7 @@ func (l *lane) told(err error, stream *quic.Stream) error {
 		return nil
 	}
 	if e, ok := errors.AsType[*quic.StreamError](err); ok {
-		if from := l.session.goAway.Load(); !e.Remote && from >= 0 && int64(stream.StreamID()) >= from {
+		if !e.Remote && l.session.refuses(stream) {
 			return errGoAway
 		}
 		return resetError{http3.CodeName(uint64(e.ErrorCode))}

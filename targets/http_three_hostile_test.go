@@ -214,6 +214,65 @@ func TestThreeGoAway(t *testing.T) {
 	}
 }
 
+// TestThreeGoAwayWhileWaiting: a request waits for a stream, and the server goes away meanwhile. When there is a stream, the
+// request is not sent on it, but over another connection.
+func TestThreeGoAwayWhileWaiting(t *testing.T) {
+	transport := &quic.Transport{Conn: udpSocket(t, 0)}
+	listener, err := transport.Listen(threeTLS(), &quic.Config{MaxIncomingStreams: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { transport.Close() })
+	begun, leave := make(chan struct{}), make(chan struct{})
+	var refused, answered atomic.Int64
+	serve := func(c *quic.Conn, leaves bool) {
+		control, _ := c.OpenUniStream()
+		_, _ = io.WriteString(control, settings)
+		for n := 0; ; n++ {
+			stream, err := c.AcceptStream(context.Background())
+			if err != nil {
+				return
+			}
+			if got, err := io.ReadAll(stream); leaves && n > 0 {
+				if len(got) > 0 || err == nil {
+					refused.Add(1) // it came in spite of GOAWAY
+				}
+				stream.CancelWrite(quic.StreamErrorCode(http3.ErrCodeRequestRejected))
+				continue
+			}
+			if leaves {
+				close(begun)
+				<-leave
+				_, _ = io.WriteString(control, "\x07\x01\x04") // stream 0 is handled, and 4 is not
+				time.Sleep(50 * time.Millisecond)
+			}
+			answered.Add(1)
+			_, _ = io.WriteString(stream, ok200)
+			stream.Close()
+		}
+	}
+	go func() {
+		for leaves := true; ; leaves = false {
+			c, err := listener.Accept(context.Background())
+			if err != nil {
+				return
+			}
+			go serve(c, leaves)
+		}
+	}()
+	target := openThree(t, targets.Spec{URL: "https://" + listener.Addr().String(), Streams: 2}, targets.Local{MaxConnections: 1})
+	var both sync.WaitGroup
+	both.Go(func() { do(t, target, 200, "") })
+	<-begun
+	both.Go(func() { do(t, target, 200, "") })
+	time.Sleep(50 * time.Millisecond) // it waits for a stream, probably
+	close(leave)
+	both.Wait()
+	if refused.Load() != 0 || answered.Load() != 2 {
+		t.Errorf("%d came in spite of GOAWAY, %d were answered", refused.Load(), answered.Load())
+	}
+}
+
 // TestThreeShutdown: after a graceful end of the server no request that it answers is lost.
 func TestThreeShutdown(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2"
+
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/internal/worker/clienttest"
 	"github.com/loadctl/loadctl/targets"
@@ -366,6 +368,56 @@ func TestCarriersEnd(t *testing.T) {
 	r.pollUntil("the connections closed", func() bool { return r.c.carriers == 0 })
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// What a server that leaves did not process arrives once, on another connection, also if that has to wait until the only
+// one has carried its other requests to their end.
+func TestLeavingMakesRoom(t *testing.T) {
+	for _, last := range []uint32{0, 1, 3} { // stream that the server processes
+		var connections, answered atomic.Int64
+		url := serve(t, func(c *net.TCPConn) {
+			fr := http2.NewFramer(c, c)
+			first := connections.Add(1) == 1
+			answer := func(id uint32) {
+				answered.Add(1)
+				const status200 = "\x88"
+				_ = fr.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte(status200), EndHeaders: true, EndStream: true})
+			}
+			_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
+			_ = fr.WriteSettings()
+			for came := 0; ; {
+				f, err := fr.ReadFrame()
+				if err != nil {
+					return
+				}
+				if h, ok := f.(*http2.HeadersFrame); !ok {
+					continue
+				} else if came++; !first {
+					answer(h.StreamID)
+				}
+				if first && came == 3 {
+					_ = fr.WriteGoAway(last, http2.ErrCodeNo, nil)
+					time.Sleep(20 * time.Millisecond) // the client has heard it, probably
+					for id := uint32(1); id <= last; id += 2 {
+						answer(id)
+					}
+				}
+			}
+		})
+		spec := two(url)
+		spec.Streams = 3
+		r := newRig(t, spec, targets.Local{}, 1)
+		for range 3 {
+			r.mustSend()
+		}
+		r.pollFor(3)
+		for _, g := range r.got {
+			expect(t, g.Outcome, 200, "")
+		}
+		if answered.Load() != 3 || connections.Load() != 2 || r.c.inFlight.first != nil {
+			t.Errorf("last %d: %d were answered, over %d connections", last, answered.Load(), connections.Load())
+		}
 	}
 }
 
