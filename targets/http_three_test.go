@@ -244,6 +244,27 @@ func TestThreeConnections(t *testing.T) {
 	}
 }
 
+// TestThreeFillsConnections: requests that come together share connections, rather than open one each.
+func TestThreeFillsConnections(t *testing.T) {
+	var now atomic.Int64
+	all := make(chan struct{})
+	s := startThree(t, func(http.ResponseWriter, *http.Request) {
+		if now.Add(1) == 20 {
+			close(all)
+		}
+		<-all
+	}, nil)
+	target := openThree(t, targets.Spec{URL: s.url, Streams: 8}, targets.Local{MaxConnections: 10})
+	var done sync.WaitGroup
+	for range 20 {
+		done.Go(func() { do(t, target, 200, "") })
+	}
+	done.Wait()
+	if n := s.connections.Load(); n != 3 {
+		t.Errorf("%d connections for 20 requests, 8 on each", n)
+	}
+}
+
 func TestThreePreconnect(t *testing.T) {
 	s := startThree(t, says("ok"), nil)
 	target := openThree(t, targets.Spec{URL: s.url}, targets.Local{MaxConnections: 5, Addresses: []string{"127.0.0.2", "::1"}})
