@@ -172,7 +172,10 @@ func (s *threeSession) open(ctx context.Context, deadline time.Time) (*quic.Stre
 			return nil, limit.Err()
 		}
 	}
-	return stream, toldQUIC(err)
+	if err != nil {
+		return nil, toldQUIC(err)
+	}
+	return stream, nil
 }
 
 // roundTrip sends m on a stream of its own, and reads and checks the answer. The deadline of a, or the end of ctx, ends

@@ -92,8 +92,11 @@ func (t *wsTarget) send(c *conn, reused bool, payload []byte, r *reply) error {
 	}
 	n, err := c.wire.Write(payload)
 	r.out += int64(n)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case n == 0 && reused && !isTimeout(err):
+		return errHungUp // it came in between
 	}
 	s.torn = true
 	// The server may have said why it does not read on.

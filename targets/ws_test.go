@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -171,6 +172,72 @@ func TestWSIdle(t *testing.T) {
 	}
 }
 
+// A deafWire takes nothing, and counts how often it was closed.
+type deafWire struct {
+	net.Conn
+	closed atomic.Int64
+}
+
+func (d *deafWire) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+func (d *deafWire) Close() error {
+	d.closed.Add(1)
+	return d.Conn.Close()
+}
+
+// deafen makes the idle connection of a target one that takes nothing.
+func deafen(t *testing.T, target Target) *deafWire {
+	t.Helper()
+	p := target.(*wsTarget).pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) != 1 {
+		t.Fatalf("%d idle connections", len(p.idle))
+	}
+	c := p.idle[0]
+	c.socket.mu.Lock()
+	defer c.socket.mu.Unlock()
+	deaf := &deafWire{Conn: c.wire}
+	c.wire = deaf
+	return deaf
+}
+
+// TestWSClosedInBetween: a connection breaks just before a message is written to it. Not a byte was taken, so the message
+// goes over another one.
+func TestWSClosedInBetween(t *testing.T) {
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello")}, nil)
+	target := open(t, ofCase(server, wstest.Case{}), Local{})
+	do(t, target, 0, "")
+	deafen(t, target)
+	do(t, target, 0, "")
+	if server.Connections.Load() != 2 || server.Messages.Load() != 2 {
+		t.Errorf("%d connections, %d messages", server.Connections.Load(), server.Messages.Load())
+	}
+}
+
+// TestWSKeeperDoesNotWait: the keeper looks after all connections, so it does not wait for one that it closes. TLS would.
+func TestWSKeeperDoesNotWait(t *testing.T) {
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello"), Later: wstest.Closing(1001)}, nil)
+	target := open(t, ofCase(server, wstest.Case{}), Local{})
+	do(t, target, 0, "")
+	deaf := deafen(t, target)
+	come(t, "the end of the connection", func() bool { return idleOnes(target) == 0 })
+	if deaf.closed.Load() > 0 {
+		t.Error("the keeper closed TLS, which may wait")
+	}
+}
+
+// TestWSIdleMemory: a connection keeps no long reply while it is idle.
+func TestWSIdleMemory(t *testing.T) {
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text(strings.Repeat("x", 500_000))}, nil)
+	target := open(t, ofCase(server, wstest.Case{Check: "body has xxx"}), Local{})
+	do(t, target, 0, "")
+	p := target.(*wsTarget).pool
+	if kept := cap(p.idle[0].socket.reader.Content()); kept > 0 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
 // idleOnes returns how many connections are idle.
 func idleOnes(t Target) int {
 	p := t.(*wsTarget).pool
@@ -269,6 +336,7 @@ func TestWSOpens(t *testing.T) {
 		{wstest.Case{Hello: wstest.Text("welcome")}, "any", Outcome{Status: 101}},
 		{wstest.Case{Hello: wstest.Closing(1013)}, "any", Outcome{Status: 101, Class: "closed 1013"}},
 		{wstest.Case{Handshake: "HTTP/1.1 503 x\r\n\r\n"}, "", Outcome{Status: 503, Class: ClassStatus}},
+		{wstest.Case{Handshake: "SSH-2.0-OpenSSH_9.2\r\n"}, "", Outcome{Class: ClassProtocol}},
 	} {
 		server := wstest.Start(t, c.c, nil)
 		var checks []string
