@@ -107,7 +107,7 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	}
 	if to.streams > 0 && wire.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
 		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{errNotHTTP2})
+		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{ErrNoHTTP2})
 	}
 	s.greeted()
 	return d.enter(ctx, newConn(to, s, wire))
@@ -137,7 +137,8 @@ func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
 	return c, nil
 }
 
-// Reach opens a connection to the endpoint, with TLS or QUIC if it wants that, and closes it: no request is sent.
+// Reach opens a connection to the endpoint, with TLS or QUIC if it wants that, waits for the settings of HTTP/2, and closes
+// it: no request is sent.
 func (t *httpTarget) Reach(ctx context.Context) error {
 	deadline, _ := ctx.Deadline()
 	to := t.endpoint(t.url)
@@ -148,6 +149,9 @@ func (t *httpTarget) Reach(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.close(true)
+	defer c.close(true)
+	if c.session != nil && !c.session.meet(ctx) {
+		return fmt.Errorf("greet %s: %w", to.address, ErrNoHTTP2)
+	}
 	return nil
 }

@@ -36,13 +36,14 @@ const (
 	protocolHTTP2 = "h2"
 )
 
-var errNotHTTP2 = errors.New("the server does not speak HTTP/2; add --http 1.1, or leave --http out")
+// ErrNoHTTP2 says that a server was asked for HTTP/2, and has none.
+var ErrNoHTTP2 = errors.New("the server does not speak HTTP/2")
 
-// unagreed returns the error of a handshake that offered HTTP/2 or not, in words that say what to do if the server has no
-// HTTP/2. Package tls has no type for what the server says then.
+// unagreed returns the error of a handshake that offered HTTP/2 or not: ErrNoHTTP2 if the server has none. Package tls has
+// no type for what the server says then.
 func unagreed(err error, offered bool) error {
 	if offered && strings.Contains(err.Error(), "no application protocol") {
-		return errNotHTTP2
+		return ErrNoHTTP2
 	}
 	return err
 }

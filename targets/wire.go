@@ -204,7 +204,7 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 		return nil, handshakeError{unagreed(err, w.Streams > 0)}
 	}
 	if w.Streams > 0 && s.ConnectionState().NegotiatedProtocol != protocolHTTP2 {
-		return nil, handshakeError{errNotHTTP2}
+		return nil, handshakeError{ErrNoHTTP2}
 	}
 	return s, nil
 }

@@ -182,7 +182,10 @@ func refused(err error, out *Outcome) {
 	}
 }
 
-// An upgradeError is an answer to a handshake that opens no WebSocket.
+// ErrNoWebSocket says that a server answers a handshake, and opens no WebSocket.
+var ErrNoWebSocket = errors.New("the server opens no WebSocket")
+
+// An upgradeError is such an answer. It is ErrNoWebSocket.
 type upgradeError struct {
 	status  int // not 101; 0 if what is wrong
 	what    string
@@ -199,6 +202,9 @@ func (e upgradeError) Error() string {
 	}
 	return text
 }
+
+// Is implements the interface of errors.Is.
+func (e upgradeError) Is(target error) bool { return target == ErrNoWebSocket } //nolint:errorlint // errors.Is calls it with each error
 
 // class implements classified.
 func (e upgradeError) class() string {

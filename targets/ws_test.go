@@ -217,10 +217,20 @@ func TestWSClosedInBetween(t *testing.T) {
 
 // TestWSKeeperDoesNotWait: the keeper looks after all connections, so it does not wait for one that it closes. TLS would.
 func TestWSKeeperDoesNotWait(t *testing.T) {
-	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello"), Later: wstest.Closing(1001)}, nil)
-	target := open(t, ofCase(server, wstest.Case{}), Local{})
+	release := make(chan struct{})
+	url := echoMessages(t, func(c *websocket.Conn, r *http.Request) {
+		kind, message, err := c.Read(r.Context())
+		if err != nil {
+			return
+		}
+		_ = c.Write(r.Context(), kind, message)
+		<-release
+		c.Close(websocket.StatusGoingAway, "")
+	})
+	target := open(t, Spec{URL: url, Body: []byte("hello"), Reply: "any"}, Local{})
 	do(t, target, 0, "")
 	deaf := deafen(t, target)
+	close(release)
 	come(t, "the end of the connection", func() bool { return idleOnes(target) == 0 })
 	if deaf.closed.Load() > 0 {
 		t.Error("the keeper closed TLS, which may wait")
