@@ -97,7 +97,9 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	switch {
 	case to.streams > 0: // also beside requests over HTTP/1.1
 		config.NextProtos = []string{protocolHTTP2}
-	case to.use != "" && to.use != useWS:
+	case to.use == useWS: // also beside requests over HTTP/2
+		config.NextProtos = []string{protocolHTTP1}
+	case to.use != "":
 		config.NextProtos = nil
 	}
 	wire := tls.Client(s, config)

@@ -12,13 +12,6 @@ import (
 	"github.com/loadctl/loadctl/targets/http3"
 )
 
-// HTTP/3 is httpTarget on other connections. Their QUIC is that of quic-go, and the HTTP/3 on it is package http3: a stream
-// is written once, so nothing is sent twice. QUIC itself repeats packets that were lost, and a server sees their bytes
-// once. A request is tried on another connection only if the first one took none of its bytes, or, once, if the server
-// went away and says that it did not process it. There is no 0-RTT, because others can repeat its requests.
-//
-// Bytes are those of the frames on the streams of requests, without the overhead of QUIC and UDP.
-
 // ErrNoQUIC says that no server answered. Over UDP silence is all that tells it, whatever the reason.
 var ErrNoQUIC = errors.New("nothing answers there over UDP; does the server speak HTTP/3?")
 

@@ -17,6 +17,13 @@ import (
 
 // A threeSession is what a connection of HTTP/3 needs: it carries requests of several goroutines at the same time, each in
 // a lane.
+//
+// The QUIC is that of quic-go, and the HTTP/3 on it is package http3: a stream is written once, so nothing is sent twice.
+// QUIC itself repeats packets that were lost, and a server sees their bytes once. A request is tried on another connection
+// only if the first one took none of its bytes, or, once, if the server went away and says that it did not process it.
+// There is no 0-RTT, because others can repeat its requests.
+//
+// Bytes are those of the frames on the streams of requests, without the overhead of QUIC and UDP.
 type threeSession struct {
 	conn    *quic.Conn
 	control *quic.SendStream

@@ -100,8 +100,8 @@ func (s Spec) Settle(ctx context.Context, local Local) (Spec, error) {
 		if err != nil {
 			return s, err
 		}
-		if IsGRPC(one.URL) {
-			continue
+		if u.Scheme != "http" && u.Scheme != "https" {
+			continue // others have no versions of HTTP
 		}
 		to := s.endpoint(u, by)
 		if asked[to] {

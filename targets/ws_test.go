@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -346,7 +347,7 @@ func TestWSOpens(t *testing.T) {
 		{wstest.Case{Hello: wstest.Text("welcome")}, "any", Outcome{Status: 101}},
 		{wstest.Case{Hello: wstest.Closing(1013)}, "any", Outcome{Status: 101, Class: "closed 1013"}},
 		{wstest.Case{Handshake: "HTTP/1.1 503 x\r\n\r\n"}, "", Outcome{Status: 503, Class: ClassStatus}},
-		{wstest.Case{Handshake: "SSH-2.0-OpenSSH_9.2\r\n"}, "", Outcome{Class: ClassProtocol}},
+		{wstest.Case{Handshake: "HTTP/1.1 101 Switching Protocols\r\nno colon\r\n\r\n"}, "", Outcome{Class: ClassProtocol}},
 	} {
 		server := wstest.Start(t, c.c, nil)
 		var checks []string
@@ -404,6 +405,30 @@ func TestWSInParallel(t *testing.T) {
 			})
 		}
 		all.Wait()
+	}
+}
+
+// TestWSBesideHTTP2: the steps of a workload over HTTP/2 and WebSocket go to one server.
+func TestWSBesideHTTP2(t *testing.T) {
+	echo := echoHandler(nil)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/page" {
+			fmt.Fprint(w, r.Proto)
+			return
+		}
+		echo.ServeHTTP(w, r)
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	target := open(t, Spec{HTTP: HTTP2, Insecure: true, Flows: []Flow{{Name: "f", Steps: []Step{
+		{Name: "page", URL: s.URL + "/page", Checks: []string{"body has HTTP/2.0"}},
+		{Name: "chat", URL: "wss" + strings.TrimPrefix(s.URL, "https"), Body: []byte("hello"), Reply: "any", Checks: []string{"body has hello"}},
+	}}}}, Local{})
+	for step := range 2 {
+		if out := target.Do(t.Context(), Call{Step: step}); out.Class != "" {
+			t.Errorf("step %d: %+v", step, out)
+		}
 	}
 }
 
