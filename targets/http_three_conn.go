@@ -37,6 +37,10 @@ type threeSession struct {
 	mu   sync.Mutex
 	all  []*lane // in use or not
 	free []*lane
+
+	asking sync.Mutex
+	asked  time.Time // when the server was last asked for a sign of life
+	before uint64    // packets that had come then
 }
 
 // newThreeSession begins HTTP/3 on a connection.
@@ -168,6 +172,21 @@ func (s *threeSession) close() {
 // received returns how many packets came so far.
 func (s *threeSession) received() uint64 { return s.conn.ConnectionStats().PacketsReceived }
 
+// ask asks the server for a sign of life, unless that was done a moment ago. It returns how many packets had come before;
+// false if the server does not take the question.
+func (s *threeSession) ask() (before uint64, ok bool) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	if time.Since(s.asked) >= s.patient/2 {
+		now := s.received()
+		if s.control.TryWriteAll(http3.Padding()) != nil {
+			return 0, false
+		}
+		s.asked, s.before = time.Now(), now
+	}
+	return s.before, true
+}
+
 // open returns a stream, and waits until the server allows another one. It fails if the connection has ended.
 func (s *threeSession) open(ctx context.Context, deadline time.Time) (*quic.Stream, error) {
 	stream, err := s.conn.OpenStream()
@@ -252,7 +271,7 @@ type lane struct {
 	// Guarded by the lock of watch.
 	number   int64 // of the stream; -1 = there is no request
 	deadline time.Time
-	heard    uint64 // packets that had come when the request began, or when the server was last asked for a sign of life
+	heard    uint64 // packets that had come when the request began, or before the server was last asked for a sign of life
 }
 
 func newLane(s *threeSession) *lane {
@@ -289,8 +308,9 @@ func (l *lane) ask() {
 	if l.number < 0 {
 		return // it has ended
 	}
-	l.heard = l.session.received()
-	_ = l.session.control.TryWriteAll(http3.Padding()) // without room the server has something to confirm anyway
+	if before, ok := l.session.ask(); ok {
+		l.heard = before
+	}
 	l.askLater()
 }
 

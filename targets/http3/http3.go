@@ -89,9 +89,12 @@ func Preface() []byte {
 	return append(b, settings...)
 }
 
-// Padding returns a frame without a meaning, for the control stream (RFC 9114, section 7.2.8): a server that is there
-// confirms the packet.
-func Padding() []byte { return []byte{0x21, 0} }
+// Padding returns a frame without a meaning, for the control stream (RFC 9114, section 7.2.8). A server that is there
+// confirms its packet. It is long enough for a stateless reset of a server that was restarted (RFC 9000, section 10.3).
+func Padding() []byte {
+	const length = 40
+	return append([]byte{0x21, length}, make([]byte, length)...)
+}
 
 // What is wrong with an answer, or a control stream. Errors are built once, so none says where it occurred.
 var (
