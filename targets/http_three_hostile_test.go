@@ -321,6 +321,24 @@ func TestThreeGoAwayUnread(t *testing.T) {
 	}
 }
 
+// TestThreeAnswersEarly: a server that wants no more of a long request, and answers. Its answer counts.
+func TestThreeAnswersEarly(t *testing.T) {
+	for answer, class := range map[string]string{ok200 + "\x00\x02ok": "", ok200 + "\x00\x05hello": "body-limit", "\x00\x02ok": "protocol"} {
+		s := startQUIC(t, nil, func(c *quic.Conn) {
+			sendStream(c, settings)
+			if stream, err := c.AcceptStream(context.Background()); err == nil {
+				stream.CancelRead(0x100)
+				_, _ = io.WriteString(stream, answer)
+				_ = stream.Close()
+			}
+		})
+		target := openThree(t, targets.Spec{URL: s.url, Body: bytesOf('b', 8<<20), BodyLimit: 2, Timeout: 20 * time.Second}, targets.Local{})
+		if out := target.Do(context.Background(), targets.Call{}); out.Class != class {
+			t.Errorf("%q: %+v, want %q", answer, out, class)
+		}
+	}
+}
+
 // TestThreeShutdown: after a graceful end of the server no request that it answers is lost.
 func TestThreeShutdown(t *testing.T) {
 	begun, release := make(chan struct{}), make(chan struct{})
