@@ -14,9 +14,9 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A shake is the handshake of TLS on one connection, and that of WebSocket, in a goroutine of its own: it takes a millisecond of CPU, and requests
-// that are due must not wait for it. The goroutine alone uses the socket until the handshake is over. The socket stays
-// registered with the loop, which says when something happened.
+// A shake is the handshake of TLS on one connection, and that of WebSocket, in a goroutine of its own: it takes a
+// millisecond of CPU, and requests that are due must not wait for it. The goroutine alone uses the socket until the
+// handshake is over. The socket stays registered with the loop, which says when something happened.
 type shake struct {
 	client *Client
 	place  *place
