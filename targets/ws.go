@@ -204,7 +204,7 @@ func (e upgradeError) Error() string {
 }
 
 // Is implements the interface of errors.Is.
-func (e upgradeError) Is(target error) bool { return target == ErrNoWebSocket } //nolint:errorlint // errors.Is calls it with each error
+func (e upgradeError) Is(target error) bool { return target == ErrNoWebSocket }
 
 // class implements classified.
 func (e upgradeError) class() string {
