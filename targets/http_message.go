@@ -12,18 +12,20 @@ import (
 	"github.com/loadctl/loadctl/targets/cookies"
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/http3"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
 // A message is a request ready to be written. It never changes, so requests in flight can share it.
 type message struct {
-	spec  Spec
-	url   *url.URL
-	to    endpoint
-	wire  []byte         // head and body as sent; nil if they vary from request to request
-	ready *http2.Request // wire for HTTP/2, if it is sent many times
-	head  bool           // the method is HEAD: the answer has no body
-	close bool           // the connection is not reused
+	spec   Spec
+	url    *url.URL
+	to     endpoint
+	wire   []byte         // head and body as sent; nil if they vary from request to request
+	ready  *http2.Request // wire for HTTP/2, if it is sent many times
+	frames []byte         // the same for HTTP/3
+	head   bool           // the method is HEAD: the answer has no body
+	close  bool           // the connection is not reused
 
 	target     template.Text   // path and query
 	text, body template.Text   // if they vary: the head up to the length of the body or the signature, or all of it; the body
@@ -130,13 +132,16 @@ func (m *message) addHeaders() (varies bool, err error) {
 	return varies, nil
 }
 
-// prepare encodes a message for HTTP/2 that does not vary.
+// prepare encodes a message for HTTP/2 or HTTP/3 that does not vary.
 func (m *message) prepare() error {
-	if m.spec.version() != HTTP2 {
-		return nil
+	switch m.spec.version() {
+	case HTTP2:
+		m.ready = new(http2.Request)
+		return m.ready.Encode(m.scheme(), m.wire)
+	case HTTP3:
+		m.frames = new(http3.Encoder).Append(nil, m.wire)
 	}
-	m.ready = new(http2.Request)
-	return m.ready.Encode(m.scheme(), m.wire)
+	return nil
 }
 
 // The salts of the texts of a request: see template.Options.

@@ -29,6 +29,7 @@ type Socket struct {
 // Skip takes bytes while no reply is expected: messages are pushes, and thrown away. Its error is why the socket has ended;
 // it stays.
 func (s *Socket) Skip(b []byte) error {
+	s.reader.Release() // the last reply has been judged
 	s.in += int64(len(b))
 	return s.skip(b)
 }

@@ -51,6 +51,7 @@ func (c *Client) handle(p *place, events uint32) {
 		c.hearOf(p, events)
 	case ended:
 		if p.readable && !c.settled(p) {
+			p.bye()
 			p.hangUp()
 		}
 	case idle:
@@ -219,7 +220,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(p.in), r.Outcome.BytesOut+int64(p.out)
 	p.release()
 	if p.socket != nil {
-		if err != nil {
+		if err != nil && !keep {
 			p.socket.Fail(err)
 		}
 		if !keep {
