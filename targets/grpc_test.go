@@ -60,7 +60,12 @@ func TestGRPC(t *testing.T) {
 		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "", []string{`json payload.body = AAAA`}, "OK", ""},
 		{"UnimplementedCall", "", "", nil, "UNIMPLEMENTED", ClassStatus},
 	} {
-		target := calling(t, s.URL(c.method), c.body, func(s *Spec) { s.Checks, s.Expect = c.checks, c.expect }, Local{})
+		target := calling(t, s.URL(c.method), c.body, func(s *Spec) {
+			s.Checks, s.Expect = c.checks, c.expect
+			if strings.HasPrefix(c.method, "StreamingInput") || strings.HasPrefix(c.method, "FullDuplex") {
+				s.Reply = "end"
+			}
+		}, Local{})
 		for range 3 {
 			before := s.Calls()
 			out := target.Do(t.Context(), Call{})

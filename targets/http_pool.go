@@ -410,4 +410,9 @@ func (p *pool) close() {
 	for _, c := range quiet {
 		c.close(true)
 	}
+	for _, c := range quiet {
+		if c.session != nil && c.session.talks.Load() {
+			<-c.session.done // the process may end next
+		}
+	}
 }

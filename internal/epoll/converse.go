@@ -41,7 +41,8 @@ func (c *Client) speak(p *place) {
 		c.converse(p)
 		return
 	}
-	if len(p.carrier.waiting) > 0 { // there may be room for them now
+	c.alight(p, nil)                                                            // those who only had something to say
+	if k := p.carrier; len(k.waiting) > 0 || k.riders == 0 && k.spent(p.wire) { // there may be room for them now
 		c.reply(p)
 		return
 	}
@@ -153,13 +154,14 @@ func (c *Client) reply(p *place) {
 		c.lose(p, err)
 		return
 	}
+	c.alight(p, nil)
 	spent, waiting := k.spent(p.wire), k.waiting
 	if spent {
 		k.waiting = nil // they have to go elsewhere
 	}
 	c.relist(p)
 	if k.riders == 0 && spent {
-		c.close(p)
+		c.part(p)
 	}
 	if spent {
 		for _, r := range waiting {
@@ -190,28 +192,46 @@ func (c *Client) lose(p *place, err error) {
 	}
 }
 
-// alight ends the requests whose streams have ended. lost is the error of a connection that broke; nil if it goes on.
+// alight ends the requests that are over, and those whose streams have ended. lost is the error of a connection that broke;
+// nil if it goes on.
 func (c *Client) alight(p *place, lost error) {
 	k := p.carrier
+	for s := k.session.Replied(); s != nil; s = k.session.Replied() {
+		c.getOff(p, s, nil, lost)
+		k.session.Keep(s)
+	}
 	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
 		r := s.Owner.(*place)
-		if k.riders--; k.riders == 0 {
-			p.idleSince = c.clock.Now()
-		}
 		err := s.Err()
 		switch {
-		case lost != nil && r.reused && k.wrote == r.rider.start:
+		case lost != nil && r.reused && k.wrote == r.rider.start, lost == nil && r.rider.resumed && s.Out() == 0:
+			c.freeSeat(p)
+			r.rider.begun = false
 			k.waiting = append(k.waiting, r)
-			continue
-		case errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved:
+		case errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved && !r.rider.resumed:
+			c.freeSeat(p)
 			c.unlist(p) // it must not go on with this one
 			c.move(r, err)
-			continue
+		default:
+			c.getOff(p, s, err, lost)
 		}
-		k.served = true
-		r.in, r.out = s.In(), s.Out()
-		c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !p.wire.Close)
 	}
+}
+
+// freeSeat notes that a rider has left a connection.
+func (c *Client) freeSeat(p *place) {
+	if p.carrier.riders--; p.carrier.riders == 0 {
+		p.idleSince = c.clock.Now()
+	}
+}
+
+// getOff ends the request of a stream. err is why there is no answer.
+func (c *Client) getOff(p *place, s *http2.Stream, err, lost error) {
+	k, r := p.carrier, s.Owner.(*place)
+	c.freeSeat(p)
+	k.served = true
+	r.in, r.out = s.In(), s.Out()
+	c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !p.wire.Close)
 }
 
 // move puts a rider on another connection, as its own did not begin to send it, or as the server said that it did not
