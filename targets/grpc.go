@@ -100,6 +100,9 @@ func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer [
 		return nil, 0, fmt.Errorf("ask %s: %w", to.address, err)
 	}
 	a := grpc.NewAnswer(stream, nil)
+	if errors.Is(stream.Err(), http1.ErrBody) {
+		return nil, 0, fmt.Errorf("ask %s: the answer has more than %d MiB", to.address, s.bodyLimit()>>20)
+	}
 	if stream.Err() != nil || a.Err() != nil {
 		return nil, 0, fmt.Errorf("ask %s: it speaks HTTP/2, but not gRPC", to.address)
 	}

@@ -70,23 +70,3 @@ func fieldsOf(m protoreflect.MessageDescriptor) (names []string) {
 	}
 	return names
 }
-
-// Bounds of messages that are shown as JSON, in bytes.
-const (
-	MaxShown     = 256 << 10
-	mostDefaults = 64 << 10 // then fields with default values are left out
-)
-
-// appendJSON appends a message of an answer as JSON, up to a number of bytes; nothing if it is none.
-func (m *Method) appendJSON(b, message []byte, most int) []byte {
-	answer := dynamicpb.NewMessage(m.d.Output())
-	if (proto.UnmarshalOptions{Resolver: m.types, RecursionLimit: 1000}).Unmarshal(message, answer) != nil {
-		return b
-	}
-	defaults := len(message) <= mostDefaults // many empty messages with all their fields would be long
-	text, err := protojson.MarshalOptions{Resolver: m.types, EmitDefaultValues: defaults}.MarshalAppend(b, answer)
-	if err != nil || len(text)-len(b) > most {
-		return b
-	}
-	return text
-}
