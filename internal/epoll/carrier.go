@@ -126,9 +126,6 @@ func (c *Client) evictCarrier() bool {
 			}
 		}
 	}
-	if oldest == nil {
-		oldest = c.lingering.first
-	}
 	if oldest != nil {
 		c.close(oldest)
 	}
@@ -251,15 +248,18 @@ func (c *Client) close(p *place) {
 	c.arrived(p)
 	if p.carrier.lingers {
 		c.lingering.remove(p)
+		c.lingers--
+	} else {
+		c.carriers--
 	}
 	p.leave()
 	p.carrier, p.state, p.queued = nil, free, false
-	c.carriers--
 	c.free.push(p)
 }
 
 // part closes a connection without riders. Streams that stay open are ended first: a server may not have looked at
-// messages that it does not answer, and throw them away when the connection ends. It has a moment for that.
+// messages that it does not answer, and throw them away when the connection ends. It has a moment for that, in which
+// others may take its place. At most as many linger as there are places.
 func (c *Client) part(p *place) {
 	k := p.carrier
 	if k.lingers {
@@ -274,8 +274,12 @@ func (c *Client) part(p *place) {
 		return
 	}
 	c.unlist(p)
+	if c.lingers == c.max {
+		c.close(c.lingering.first)
+	}
 	k.lingers, p.deadline = true, c.clock.Now()+int64(lingerTime)
 	c.lingering.push(p)
+	c.carriers, c.lingers = c.carriers-1, c.lingers+1
 }
 
 // partAll closes all connections with streams that stay open.

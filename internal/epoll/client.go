@@ -46,6 +46,7 @@ type Client struct {
 	carriers  int      // places with a connection of HTTP/2, or room for one
 	unsent    []*place // carriers whose riders began since the last Poll
 	lingering list     // carriers that are closed when the server has ended their streams, in the order of their deadlines
+	lingers   int      // how many these are; they are not among carriers
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
