@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/loadctl/loadctl/internal/rpctest"
+	"github.com/loadctl/loadctl/targets/http2/http2test"
 	"github.com/loadctl/loadctl/targets/status"
 )
 
@@ -180,6 +181,25 @@ func TestUnfitTalks(t *testing.T) {
 		c.more(&s)
 		if err := s.Validate(); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.method, err, c.want)
+		}
+	}
+}
+
+// TestGRPCOdd: what odd and hostile servers answer has the same outcome each time, and memory stays small.
+func TestGRPCOdd(t *testing.T) {
+	for _, o := range rpctest.Odds() {
+		for _, size := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s/%d", o.Name, size), func(t *testing.T) {
+				t.Parallel()
+				target := calling(t, o.URL(http2test.Serve(t, o.Server(), nil, size).Address), "{}", func(s *Spec) {
+					if s.BodyLimit, s.Expect = o.Limit, o.Expect; o.Check != "" {
+						s.Checks = []string{o.Check}
+					}
+				}, Local{})
+				if out := target.Do(t.Context(), Call{}); strings.TrimPrefix(status.Name(out.Status), "0") != o.Status || out.Class != o.Class {
+					t.Errorf("%+v (%s), want %s %s", out, status.Name(out.Status), o.Status, o.Class)
+				}
+			})
 		}
 	}
 }

@@ -64,7 +64,7 @@ func checkRaw(s Spec, u *url.URL) error {
 	}
 	switch rule, _ := parseReply(s.Reply); {
 	case rule.messages > 0 || rule.end:
-		return fmt.Errorf("reply: %s has neither messages nor streams; write any, bytes N, until TEXT or matches /REGEX/", u.Scheme)
+		return fmt.Errorf("reply: %s has no messages and no streams; write any, bytes N, until TEXT or matches /REGEX/", u.Scheme)
 	case u.Scheme == "udp" && s.UnixSocket != "":
 		return errors.New("unix socket: udp has none; leave it out, or write tcp://")
 	case u.Scheme == "udp" && len(s.Body) > mostDatagram:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/rpctest"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/http2/http2test"
 	"github.com/loadctl/loadctl/targets/status"
 )
 
@@ -147,5 +148,25 @@ func TestTalkServerGone(t *testing.T) {
 	}
 	if s.Messages() != 2 || s.Calls() != 1 {
 		t.Errorf("%d messages on %d streams", s.Messages(), s.Calls())
+	}
+}
+
+// TestOddCalls: what odd and hostile servers answer has the outcomes of the Target.
+func TestOddCalls(t *testing.T) {
+	for _, o := range rpctest.Odds() {
+		for _, size := range []int{0, 1} {
+			t.Run(fmt.Sprintf("%s/%d", o.Name, size), func(t *testing.T) {
+				t.Parallel()
+				spec := targets.Spec{URL: o.URL(http2test.Serve(t, o.Server(), nil, size).Address), Body: []byte("{}"), Descriptors: rpctest.Descriptors(t),
+					Timeout: 10 * time.Second, BodyLimit: o.Limit, Expect: o.Expect}
+				if o.Check != "" {
+					spec.Checks = []string{o.Check}
+				}
+				out := newRig(t, spec, targets.Local{}, 1).do()
+				if strings.TrimPrefix(status.Name(out.Status), "0") != o.Status || out.Class != o.Class {
+					t.Errorf("%+v (%s), want %s %s", out, status.Name(out.Status), o.Status, o.Class)
+				}
+			})
+		}
 	}
 }
