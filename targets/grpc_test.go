@@ -243,7 +243,7 @@ func TestGRPCSpec(t *testing.T) {
 		"expect: \"200\" is not a status of gRPC; write one of OK, CANCELLED":                                                   func(s *Spec) { s.Expect = "200" },
 		"redirects: only http and https":                                                                                        func(s *Spec) { s.Redirects = 1 },
 		"http: gRPC needs HTTP/2":                                                                                               func(s *Spec) { s.HTTP = "1.1" },
-		"leave out --http 3":                                                                                                    func(s *Spec) { s.HTTP = HTTP3 },
+		"uses it; leave it out":                                                                                                 func(s *Spec) { s.HTTP = HTTP3 },
 		"auth: sigv4 signs requests of HTTP":                                                                                    func(s *Spec) { s.Auth = "sigv4:region=r,service=s,access_key=a,secret_key=@f" },
 		"descriptors: they are no FileDescriptorSet":                                                                            func(s *Spec) { s.Descriptors = []byte("hunter2") },
 		"descriptors: the method is not described":                                                                              func(s *Spec) { s.Descriptors = nil },

@@ -129,7 +129,7 @@ func TestTalksMakeRoom(t *testing.T) {
 			t.Errorf("%+v", out)
 		}
 	}
-	r.pollUntil("15 streams and calls are there, and 10 messages", func() bool { return s.Calls() == 15 && s.Messages() == 10 })
+	r.pollUntil("15 streams and calls are there", func() bool { return s.Calls() == 15 })
 }
 
 // TestTalkServerGone: a server that goes while a stream is idle costs no message.
@@ -143,6 +143,7 @@ func TestTalkServerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = rpctest.Serve(t, l, false)
+	r.pollUntil("the connection is closed", func() bool { return r.c.carriers == 0 })
 	for range 2 {
 		expect(t, r.do(), 0, "")
 	}
