@@ -31,7 +31,7 @@ const (
 	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not allowed
 	ClassStatus      = "status"      // a complete answer with an unexpected status
 	ClassReply       = "reply"       // a complete answer that is an error of the protocol; its code may follow, after a space
-	ClassClosed      = "closed"      // a closing frame came in place of the answer; its code may follow, after a space
+	ClassClosed      = "closed"      // a closing frame, or the end of an open stream, came in place of the answer; its code may follow, after a space
 	ClassRequest     = "request"     // the request cannot be made, so it was not sent: its JSON does not fit the message
 	ClassOther       = "other"       // none of these
 )

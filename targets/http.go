@@ -170,6 +170,7 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 		out.Status, out.Class = r.status, classify(blame(ctx, r.err), r.phase)
 		out.BytesIn += r.in
 		out.BytesOut += r.out
+		out.Messages += r.messages
 		// The server had hung up before the first byte was written, so no request reached it. On a new connection that
 		// is an answer: the server refuses us. On a reused connection, try another one. The loop ends, because each
 		// turn uses up an idle connection: this one is not kept.

@@ -64,8 +64,9 @@ type reply struct {
 	err      error
 	phase    string // the class if err does not determine it
 	in, out  int64
-	keep     bool // the connection can carry another request
-	again    bool // the server says that it did not process the request, so it may be sent on another connection
+	messages int64 // that came
+	keep     bool  // the connection can carry another request
+	again    bool  // the server says that it did not process the request, so it may be sent on another connection
 }
 
 // newConn wraps a connection that was just opened.
@@ -187,8 +188,11 @@ func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
 
-// old reports whether the connection was idle for too long. One that its keeper looks after never was.
-func (c *conn) old(idle time.Duration) bool { return idle > idleLimit && c.socket == nil }
+// old reports whether the connection was idle for too long. One that its keeper looks after never was, nor one whose
+// streams stay open.
+func (c *conn) old(idle time.Duration) bool {
+	return idle > idleLimit && c.socket == nil && (c.session == nil || !c.session.talks.Load())
+}
 
 // rest notes when the connection became idle.
 func (c *conn) rest() {
@@ -204,6 +208,9 @@ func (c *conn) close(clean bool) {
 		return
 	}
 	c.watch.close()
+	if c.session != nil && c.session.part() {
+		return
+	}
 	if clean && c.socket != nil {
 		c.socket.mu.Lock()
 		c.bye()

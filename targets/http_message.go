@@ -38,6 +38,7 @@ type message struct {
 	parse      parser
 	request    template.Request // for which wire was filled
 	calls      *grpc.Method     // what the body is a message of; nil = it is sent as it is
+	lasting    *http2.Lasting   // how requests share streams that stay open; nil = each has a stream of its own
 }
 
 // A parser makes a Text of a string from a spec.
@@ -52,6 +53,9 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	s = s.ofGRPC()
 	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive, parse: parse}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
+	if err := m.find(); err != nil {
+		return nil, err
+	}
 	target, err := s.target(u, parse)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
@@ -73,7 +77,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		return nil, err
 	}
 	m.text = m.text.Then(line)
-	for _, h := range s.grpcHeaders() {
+	for _, h := range m.grpcHeaders() {
 		add("%s: %s\r\n", h.Name, h.Value)
 	}
 	headersVary, err := m.addHeaders()
@@ -136,7 +140,7 @@ func (m *message) addHeaders() (varies bool, err error) {
 func (m *message) prepare() error {
 	switch m.spec.version() {
 	case HTTP2:
-		m.ready = new(http2.Request)
+		m.ready = &http2.Request{Lasting: m.lasting}
 		return m.ready.Encode(m.scheme(), m.wire)
 	case HTTP3:
 		m.frames = new(http3.Encoder).Append(nil, m.wire)

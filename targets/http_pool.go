@@ -304,6 +304,11 @@ func (p *pool) close() {
 	for _, c := range quiet {
 		c.close(true)
 	}
+	for _, c := range quiet {
+		if c.session != nil && c.session.talks.Load() {
+			<-c.session.done // the process may end next
+		}
+	}
 	if p.three != nil {
 		p.three.close()
 	}

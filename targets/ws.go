@@ -61,6 +61,7 @@ func (t *wsTarget) exchange(ctx context.Context, c *conn, reused bool, payload [
 		t.receive(c, a, &r)
 	}
 	in, out := s.Counted()
+	r.messages = s.Messages()
 	r.in, r.out = r.in+in, r.out+out
 	r.keep = !c.watch.finish() && r.err == nil && s.err == nil && !t.once
 	if r.err != nil {

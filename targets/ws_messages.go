@@ -133,7 +133,7 @@ func (s Spec) checkMessages() error {
 	if _, err := newRawExpectation(s); err != nil {
 		return err
 	}
-	if rule, _ := parseReply(s.Reply); rule.count > 0 || len(rule.until) > 0 {
+	if rule, _ := parseReply(s.Reply); rule.count > 0 || len(rule.until) > 0 || rule.end {
 		return errors.New("reply: over ws a message tells where it ends; write any, messages N or matches /REGEX/")
 	}
 	return nil

@@ -246,7 +246,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 // heard returns the answer to the request of a place, as far as it came.
 func (p *place) heard() check.Answer {
 	if p.state == riding && p.rider.begun {
-		return &p.rider.stream
+		return p.rider.stream
 	}
 	if p.socket != nil {
 		return p.socket
@@ -257,7 +257,9 @@ func (p *place) heard() check.Answer {
 // release frees what a large answer has taken.
 func (p *place) release() {
 	if p.state == riding {
-		p.rider.stream.Release()
+		if p.rider.begun && !p.rider.stream.Lasts() {
+			p.rider.stream.Release()
+		}
 		return
 	}
 	p.answer.Release()
