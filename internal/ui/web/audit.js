@@ -25,7 +25,7 @@ export function audit() {
       terms(equationOf(frame.report));
       const found = limitsOf(frame.fleet);
       const generator = frame.checks.find((c) => c.name === "generator");
-      say(limit, found.length ? "" : generator?.result === "undecided" ? `It is not known: ${generator.text}.` : "The workers measured themselves, and found no limit.");
+      say(limit, found.length ? "" : generator?.result === "undecided" ? `It is not known: ${generator.text}.` : "No limit was found in what the workers measured of themselves.");
       lines(limits, found);
       lines(notes, frame.report.notes ?? []);
       title.hidden = notes.hidden = !frame.report.notes?.length;

@@ -48,7 +48,7 @@ async function send(run, name, body, done, said, tell) {
   said.className = "said";
   try {
     const change = await command(run, name, body);
-    say(said, change.changed === false ? "Nothing changed: it was so already." : done);
+    say(said, change.changed === false ? "It was so already." : done);
     return "";
   } catch (e) {
     said.className = "said refused";

@@ -15,7 +15,7 @@ export function runsPage(root, route, shell) {
   const none = element("p", "empty", "There are no runs. Create one with loadctl create, or begin with loadctl run.");
   const t = table("counts", "Runs", ["run", "phase", "#rate", "#workers", "#asked", "target", "created"]);
   list.append(none, t.box);
-  const saved = section("Archives", "", "The files that were named where loadctl ui was started.");
+  const saved = section("Archives", "", "Files that were named on the command line.");
   const a = table("counts", "Archives", ["archive", "run", "started", "#duration"]);
   saved.append(a.box);
   saved.hidden = true;
