@@ -29,7 +29,7 @@ type threeTarget struct {
 }
 
 // ErrNoQUIC says that no server answered. Over UDP silence is all that tells it, whatever the reason.
-var ErrNoQUIC = errors.New("nothing answers there over UDP; does the server speak HTTP/3?")
+var ErrNoQUIC = errors.New("nothing there answers in HTTP/3 over UDP")
 
 // A frameWriter makes the frames of a request.
 type frameWriter struct {
