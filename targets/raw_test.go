@@ -366,7 +366,7 @@ func TestRawSpecs(t *testing.T) {
 		{Spec{URL: "redis://" + secret + "@h", Body: []byte("PING")}, "the login has no password"},
 		{Spec{URL: "redis://h"}, "body: is missing; give a command"},
 		{Spec{URL: "redis://h", Body: []byte("${ordinal} x")}, "the name of the command"},
-		{Spec{URL: "redis://h", Body: []byte("auth " + secret)}, "AUTH belongs into the URL"},
+		{Spec{URL: "redis://h", Body: []byte("auth " + secret)}, "AUTH belongs in the URL"},
 		{Spec{URL: "redis://h", Body: []byte("'subscribe' x")}, "SUBSCRIBE has no single reply"},
 		{Spec{URL: "redis://h", Body: []byte("MULTI")}, "use EVAL"},
 		{Spec{URL: "redis://h", Body: []byte("CLIENT reply off")}, "CLIENT REPLY"},

@@ -66,7 +66,7 @@ func checkCommand(arguments []template.Text) error {
 	name := strings.ToUpper(string(arguments[0].Append(nil, template.Request{})))
 	switch name {
 	case "AUTH", "HELLO", "SELECT":
-		return fmt.Errorf("%s belongs into the URL; write redis://USER:PASSWORD@HOST:PORT/DB", name)
+		return fmt.Errorf("%s belongs in the URL; write redis://USER:PASSWORD@HOST:PORT/DB", name)
 	case "MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH":
 		return fmt.Errorf("%s makes several commands one, and a request is one command; use EVAL", name)
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC", "REPLCONF", "QUIT", "RESET":

@@ -1,11 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/cli"
@@ -41,8 +43,22 @@ func (f *memberFlags) reach(ctx context.Context, target targets.Target) error {
 
 // mend says what to do about a target that cannot be reached.
 func mend(err error) string {
-	advice := cmp.Or(targets.Advise(err), "check --url")
-	return strings.ToUpper(advice[:1]) + advice[1:]
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "The server does not speak TLS: write http:// or ws:// in --url"
+	}
+	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
+		return "Trust its authority with --cacert FILE, or accept any certificate with -k"
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "Write the name in its certificate in --url and its address in --connect-to, or accept any certificate with -k"
+	}
+	if errors.Is(err, targets.ErrNoQUIC) {
+		return "Check the port and firewalls, or leave out --http 3"
+	}
+	if errors.Is(err, io.EOF) { // only the TLS greeting was sent
+		return "The server may not speak TLS: check --url, http:// or https://"
+	}
+	return "Check --url"
 }
 
 // passable lets a worker join a run that has begun, even if it cannot reach the target: the load may be the cause.
