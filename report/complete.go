@@ -45,6 +45,7 @@ func (r *Report) setComplete(in Input) {
 		r.LowerBoundsAbove = &kept
 	}
 	r.unanswered()
+	r.unmade()
 	if r.Complete { // else slots that look unsent may have been sent
 		r.shortfall()
 	}

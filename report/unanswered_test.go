@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,39 @@ func TestUnanswered(t *testing.T) {
 		notes := strings.Join(r.Notes, "\n")
 		if !strings.Contains(notes, c.want) || c.want == "" && strings.Contains(notes, "answer of HTTP") {
 			t.Errorf("%v, %v: %q, want %q", c.status, c.errors, notes, c.want)
+		}
+	}
+}
+
+// TestUnansweredBeside: schemes other than http have the note only if each request failed so; and what could not be made is
+// told.
+func TestUnansweredBeside(t *testing.T) {
+	for _, c := range []struct {
+		url    string
+		ok     int64
+		errors map[string]int64
+		want   string // the notes
+	}{
+		{"grpc://h/a.B/C", 0, map[string]int64{"protocol": 5}, "no request got an answer of gRPC (protocol: 5): check the port in --url; write grpcs:// if it speaks TLS, else grpc://"},
+		{"ws://h/", 0, map[string]int64{"eof": 5}, "no request got an answer of WebSocket (eof: 5): check the port in --url; write wss:// if it speaks TLS, else ws://"},
+		{"rediss://h", 0, map[string]int64{"eof": 5}, "no request got an answer of a Redis (eof: 5): check the port in --url; write rediss:// if it speaks TLS, else redis://"},
+		{"redis://h", 0, map[string]int64{"eof": 5, "reply ERR": 1}, ""},
+		{"ws://h/", 1, map[string]int64{"eof": 5}, ""},
+		{"tcp://h:1", 0, map[string]int64{"eof": 5}, ""},
+		{"grpc://h/a.B/C", 1, map[string]int64{"request": 5}, "5 requests were not sent (request): what filled the placeholders of their message does not fit its fields, such as a text in place of a number"},
+	} {
+		s := record.NewSnapshot("w", "1")
+		s.Final, s.Counts.Completed = true, c.ok
+		for class, n := range c.errors {
+			s.Errors[class] = &record.ErrorClass{Count: n, Latency: record.NewHistogram()}
+			s.Counts.Failed += n
+		}
+		s.Counts.Sent = s.Counts.Completed + s.Counts.Failed
+		in := report.Input{Run: "x", Workers: []report.WorkerInput{{ID: "w", State: "left", Gone: true, Total: s}}}
+		in.Described.URL = c.url
+		notes := slices.DeleteFunc(report.Build(in).Notes, func(n string) bool { return !strings.Contains(n, "answer of") && !strings.Contains(n, "(request)") })
+		if got := strings.Join(notes, "\n"); got != c.want {
+			t.Errorf("%s, %v: %q, want %q", c.url, c.errors, got, c.want)
 		}
 	}
 }

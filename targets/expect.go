@@ -47,7 +47,9 @@ func newExpectation(s Spec) (e expectation, err error) {
 		if s.Expect != "" {
 			return e, errors.New("expect: contradicts the check of the status; leave one of them out")
 		}
-		e.statuses = statuses{{100, 999}}
+		if e.statuses = (statuses{{100, 999}}); !e.checks.Allow(100, 999) {
+			return e, errors.New("check: no status of HTTP passes the check; write numbers, such as status 200,404")
+		}
 	} else if e.statuses, err = parseStatuses(s.Expect); err != nil {
 		return e, err
 	}

@@ -57,6 +57,8 @@ func TestChecksOfTheTarget(t *testing.T) {
 func TestWrongChecks(t *testing.T) {
 	for want, s := range map[string]Spec{
 		`check: "status x": statuses are numbers`:                         {URL: "http://a/", Checks: []string{"status x"}},
+		"check: no status of HTTP passes the check; write numbers":        {URL: "http://a/", Checks: []string{"status OK"}},
+		"check: no status of HTTP passes":                                 {URL: "http://a/", Checks: []string{"status 200", "status 404,OK"}},
 		"expect: contradicts the check of the status":                     {URL: "http://a/", Checks: []string{"status 200"}, Expect: "200"},
 		"check: an answer to HEAD has no body":                            {URL: "http://a/", Method: "HEAD", Checks: []string{"size > 1B"}},
 		"check: noop has no answers":                                      {URL: "noop://", Checks: []string{"status 200"}},

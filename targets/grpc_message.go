@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/status"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
@@ -122,7 +123,9 @@ func newGRPCExpectation(s Spec) (e expectation, err error) {
 		if s.Expect != "" {
 			return e, errors.New("expect: contradicts the check of the status; leave one of them out")
 		}
-		e.statuses = statuses{{1, 999}}
+		if e.statuses = (statuses{{1, 999}}); !e.checks.Allow(status.FirstGRPC, status.LastGRPC) {
+			return e, errors.New("check: no status of gRPC passes the check; write names, such as status OK,NOT_FOUND")
+		}
 	} else if e.statuses, err = parseCodes(s.Expect); err != nil {
 		return e, err
 	}

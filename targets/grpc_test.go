@@ -241,6 +241,7 @@ func TestGRPCSpec(t *testing.T) {
 		"header Grpc-Timeout: gRPC sets it itself":                                                                              func(s *Spec) { s.Headers = []Header{{"Grpc-Timeout", "1S"}} },
 		"header x-bin: the value is no base64":                                                                                  func(s *Spec) { s.Headers = []Header{{"x-bin", "hunter2!"}} },
 		"expect: \"200\" is not a status of gRPC; write one of OK, CANCELLED":                                                   func(s *Spec) { s.Expect = "200" },
+		"check: no status of gRPC passes the check; write names, such as status OK,NOT_FOUND":                                   func(s *Spec) { s.Checks = []string{"status 200"} },
 		"redirects: only http and https":                                                                                        func(s *Spec) { s.Redirects = 1 },
 		"http: gRPC needs HTTP/2":                                                                                               func(s *Spec) { s.HTTP = "1.1" },
 		"uses it; leave it out":                                                                                                 func(s *Spec) { s.HTTP = HTTP3 },

@@ -13,7 +13,7 @@ import (
 )
 
 // ErrNoQUIC says that no server answered. Over UDP silence is all that tells it, whatever the reason.
-var ErrNoQUIC = errors.New("nothing answers there over UDP; does the server speak HTTP/3?")
+var ErrNoQUIC = errors.New("nothing there answers in HTTP/3 over UDP")
 
 // checkThree checks what HTTP/3 needs beyond other versions.
 func checkThree(s Spec, u *url.URL) error {

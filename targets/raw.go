@@ -115,14 +115,17 @@ func sharedRaw(s Spec) error {
 	return sharedBare(s)
 }
 
-// sharedBare refuses settings that all requests share and only HTTP has.
+// sharedBare refuses settings that all requests share and only other schemes have.
 func sharedBare(s Spec) error {
 	for _, x := range []struct {
-		name  string
-		given bool
-	}{{"auth", s.Auth != ""}, {"redirects", s.Redirects != 0}, {"cookies", s.Cookies}, {"http", s.HTTP != ""}, {"streams", s.Streams != 0}} {
+		name, owners string
+		given        bool
+	}{
+		{"auth", "http, grpc and ws", s.Auth != ""}, {"redirects", "http and https", s.Redirects != 0}, {"cookies", "http and https", s.Cookies},
+		{"http", "http and https", s.HTTP != ""}, {"streams", "http and grpc", s.Streams != 0},
+	} {
 		if x.given {
-			return fmt.Errorf("%s: only http and https have that; leave it out", x.name)
+			return fmt.Errorf("%s: only %s have that; leave it out", x.name, x.owners)
 		}
 	}
 	return nil
@@ -146,7 +149,7 @@ func bareExpectation(s Spec) (e expectation, err error) {
 		return e, fmt.Errorf("check: %w", err)
 	}
 	if e.checks.Statuses() || e.checks.Fields() {
-		return e, errors.New("check: only http has statuses and headers; check body, json, size or time")
+		return e, errors.New("check: only http and grpc have statuses and headers; check body, json, size or time")
 	}
 	e.statuses = statuses{{0, 0}}
 	e.limits.Content = e.checks.Content()
@@ -154,7 +157,7 @@ func bareExpectation(s Spec) (e expectation, err error) {
 		return e, err
 	}
 	if e.limits.Fields {
-		return e, errors.New("take: only http has headers and cookies; take json or regex")
+		return e, errors.New("take: only http and grpc have headers, and only http has cookies; take json or regex")
 	}
 	return e, nil
 }

@@ -342,7 +342,7 @@ func TestRawSpecs(t *testing.T) {
 		{with(redis, func(s *Spec) { s.Auth = "basic:u:" + secret }), "auth: only http"},
 		{with(tcp, func(s *Spec) { s.Insecure = true }), "insecure: tcp and udp have no TLS"},
 		{with(tcp, func(s *Spec) { s.CA = "x" }), "cacert: tcp and udp have no TLS"},
-		{with(tcp, func(s *Spec) { s.Checks = []string{"status 200"} }), "check: only http has statuses"},
+		{with(tcp, func(s *Spec) { s.Checks = []string{"status 200"} }), "check: only http and grpc have statuses"},
 		{with(tcp, func(s *Spec) { s.Checks = []string{"body has x"} }), "check: no reply is expected"},
 		{with(tcp, func(s *Spec) { s.Checks = []string{"time < 1s"} }), ""},
 		{with(udp, func(s *Spec) { s.UnixSocket = "/s" }), "unix socket: udp has none"},

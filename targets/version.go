@@ -111,7 +111,7 @@ func (s Spec) Settle(ctx context.Context, local Local) (Spec, error) {
 		version, err := d.ask(ctx, to)
 		switch {
 		case err != nil:
-			return s, fmt.Errorf("http: cannot ask the server for its version: %w; give --http 1.1 or 2", err)
+			return s, fmt.Errorf("http: cannot ask the server for its version: %w; check --url, or give --http 1.1 or 2", err)
 		case chosen != "" && version != chosen:
 			return s, fmt.Errorf("http: %s speaks HTTP/%s, and %s HTTP/%s; give --http 1.1 or 2", server, chosen, to.address, version)
 		}

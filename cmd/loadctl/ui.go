@@ -27,7 +27,7 @@ func newUICommand(server *cli.Redis) *cobra.Command {
 		Use:   "ui [ARCHIVE...]",
 		Short: "Serve a live page of all runs, their metrics, and a JSON API",
 		Long: `Serve a page that shows all runs of Redis as they go, and the archives named here. Any number of
-these servers may run, and any may end: they only read Redis. docs/live.md describes the page.
+these servers may run, and any may end: they keep no data of runs. docs/live.md describes the page.
 
 It prints an address that logs one browser in, once. After each login it prints the next one. A
 session lasts 7 days, also if the server is started again: its key is in a file that only you can

@@ -106,8 +106,8 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
 		". May be repeated. See docs/workloads.md#checks")
 	Group(s, "Request")
-	s.StringVar(&f.target.HTTP, "http", "", "`VERSION` of HTTP: 1.1, 2, 3, or auto for what an https server chooses of 1.1 and 2 (default 1.1). See docs/http2.md and docs/http3.md")
-	s.IntVar(&f.target.Streams, "streams", 0, "requests that a connection of HTTP/2 or 3 carries at the same time, `N` at most (default 1)")
+	s.StringVar(&f.target.HTTP, "http", "", "`VERSION` of HTTP: 1.1, 2, 3, or auto, which takes 2 if the https server offers it, else 1.1 (default 1.1). See docs/http2.md and docs/http3.md")
+	s.IntVar(&f.target.Streams, "streams", 0, "requests that a connection of HTTP/2, HTTP/3 or gRPC carries at the same time, `N` at most (default 1)")
 	s.BoolVar(&f.target.NoKeepAlive, "no-keep-alive", false, "open a new connection for each request")
 	s.StringArrayVar(&f.target.ConnectTo, "connect-to", nil, "`HOST1:PORT1:HOST2:PORT2`: connect to HOST2:PORT2 instead of HOST1:PORT1, as in curl")
 	s.StringVar(&f.target.UnixSocket, "unix-socket", "", "`PATH` of a Unix socket to connect to")

@@ -199,6 +199,12 @@ func TestOwnRedisIsRefused(t *testing.T) {
 	// A worker that joins by name is told of the target by Redis, and refuses as well.
 	b.loadctl("create", "named", "--url", "redis://ann:s3cr3t@"+b.redis.Addr(), "-d", "PING", "--qps", "10", "--duration", "1s")
 	b.worker("named", "--allow-any").wait(104)
+	// The Redis inside a worker is another one, and says so.
+	alone := launch(t, "", "loadworker", "run", "--url", "redis://ann:s3cr3t@"+other.Addr(), "-d", "PING", "--qps", "10", "--duration", "1s")
+	alone.wait(0)
+	if shown := alone.Stderr.String(); strings.Contains(shown, "level=WARN") {
+		t.Error(shown)
+	}
 }
 
 // TestSocketsInAWorkload: a flow may mix schemes, and thresholds judge its steps.

@@ -21,10 +21,12 @@
 package embedded
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -42,6 +44,7 @@ type Server struct {
 	server    *server.Server
 	socket    net.Listener
 	url       string
+	id        string   // its run_id
 	calls     sync.Map // *server.Peer → nil: guard is executing one of its commands
 	listeners sync.Map // *server.Peer → *listener
 	stop      chan struct{}
@@ -65,7 +68,7 @@ func Start(addr string) (*Server, error) {
 	for _ = first.Close(); redis.Server().ClientsLen() > 0; {
 		runtime.Gosched() // until it is gone, which takes some µs
 	}
-	s := &Server{redis: redis, server: redis.Server(), socket: socket, url: "redis://" + socket.Addr().String(), stop: make(chan struct{})}
+	s := &Server{redis: redis, server: redis.Server(), socket: socket, url: "redis://" + socket.Addr().String(), id: strings.ToLower(rand.Text()), stop: make(chan struct{})}
 	s.server.SetPreHook(s.guard)
 	s.ticking.Go(s.age)
 	s.accepting.Go(s.accept)

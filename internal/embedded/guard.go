@@ -42,7 +42,7 @@ func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) 
 		c.Close()
 		done = true
 	}()
-	if !s.subscribes(c, name, args) {
+	if !s.identifies(c, name, args) && !s.subscribes(c, name, args) {
 		s.server.Dispatch(c, append([]string{name}, args...))
 	}
 	return true

@@ -30,7 +30,7 @@ func (r Rehearsal) Text(w io.Writer) error {
 	fmt.Fprintln(t, "\nFLOW\tSTEP\tDUE\tREQUEST\t")
 	for _, f := range r.Flows {
 		for _, s := range f.Steps {
-			printable.Fprintf(t, "%s\t%s\t%s\t%s %s\t%s\n", f.Name, s.Name, s.due(), s.Method, s.URL, s.takes())
+			printable.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.Name, s.Name, s.due(), request(s.Method, s.URL), s.takes())
 		}
 	}
 	if len(r.Data) > 0 {
@@ -97,6 +97,9 @@ func (s Step) due() string {
 	return fmt.Sprintf("at %v", time.Duration(*s.At))
 }
 
+// request shows method and URL. Only HTTP has methods.
+func request(method, url string) string { return strings.TrimSpace(method + " " + url) }
+
 // takes says what a step keeps of its answer.
 func (s Step) takes() string {
 	if len(s.Takes) == 0 {
@@ -115,7 +118,7 @@ func (r Rehearsal) lists(b io.Writer) {
 	}
 	fmt.Fprintf(b, "\nTHE FIRST %d REQUESTS\n", len(r.Requests))
 	for _, q := range r.Requests {
-		printable.Fprintf(b, "%d  %s %s  (%s, %s)\n", q.Slot, q.Method, q.URL, q.Flow, q.Step)
+		printable.Fprintf(b, "%d  %s  (%s, %s)\n", q.Slot, request(q.Method, q.URL), q.Flow, q.Step)
 		for _, h := range q.Headers {
 			printable.Fprintf(b, "   %s: %s\n", h.Name, h.Value)
 		}

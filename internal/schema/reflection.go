@@ -1,12 +1,14 @@
 package schema
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -165,7 +167,7 @@ func (s *server) question(request []byte) ([]byte, error) {
 		answer, n, err := targets.AskGRPC(s.ctx, s.spec, s.local, request)
 		switch name := status.Name(n); {
 		case err != nil:
-			return nil, fmt.Errorf("%w; start the server, or give --proto FILE", err)
+			return nil, fmt.Errorf("%w; %s", err, mend(err))
 		case name == "OK":
 			s.version = version
 			return answer, nil
@@ -174,6 +176,14 @@ func (s *server) question(request []byte) ([]byte, error) {
 		}
 	}
 	return nil, errSilent
+}
+
+// mend says what to do about a server that cannot be asked.
+func mend(err error) string {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return "start the server, or give --proto FILE"
+	}
+	return cmp.Or(targets.Advise(err), "check --url, the port, and the scheme: grpc or grpcs")
 }
 
 // each calls f with each field of a number that holds bytes.

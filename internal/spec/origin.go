@@ -67,9 +67,12 @@ func (s Spec) asGiven() Spec {
 // file stands for the file of the flows: it says what the run has of it, so that two runs can be compared.
 func (s Spec) file() (flag, value string) {
 	text, _ := json.Marshal(s.Target.Flows) // it has no values that JSON lacks
-	kind := "targets"
+	kind := "target"
 	if flag = s.flowsFlag(); flag == WorkloadFlag {
-		kind = "flows"
+		kind = "flow"
+	}
+	if len(s.Target.Flows) != 1 {
+		kind += "s"
 	}
 	parts := []string{fmt.Sprintf("%d %s, SHA-256 %x", len(s.Target.Flows), kind, sha256.Sum256(text))}
 	if o := s.Origin; o != nil {

@@ -81,7 +81,7 @@ func (m *markup) audit(r report.Report) {
 	} else if c := r.GeneratorCheck(); c.Result == threshold.Undecided {
 		m.Put(`<p class="lead">It is not known: %s.</p>`, htmlText(c.Text))
 	} else {
-		m.Raw(`<p class="lead">No limit was found in what the workers measured of themselves.</p>`)
+		m.Raw(`<p class="lead">No worker met a limit of its own.</p>`)
 	}
 	if len(r.Notes) > 0 {
 		m.Raw("<h3>Notes</h3>\n")

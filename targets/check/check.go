@@ -152,6 +152,24 @@ func (l List) Statuses() bool {
 	return slices.ContainsFunc(l, func(c Check) bool { return c.kind.name == "status" })
 }
 
+// Allow reports whether a status from first to last passes all checks of statuses.
+func (l List) Allow(first, last int) bool {
+	for s := first; s <= last; s++ {
+		if !slices.ContainsFunc(l, func(c Check) bool { return c.kind.name == "status" && !c.test(bare(s), 0) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// bare is an answer that has only a status.
+type bare int
+
+func (b bare) Status() int         { return int(b) }
+func (bare) Content() []byte       { return nil }
+func (bare) Length() int64         { return 0 }
+func (bare) Field(string) []string { return nil }
+
 // Failed returns the class of the first check that an answer does not pass, "check" and its text, at most 64 bytes; ""
 // if it passes all.
 // took is the time from the start of the request to the end of the answer. Any number of goroutines may call it.

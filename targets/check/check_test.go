@@ -77,7 +77,7 @@ func TestParseErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                       "there is no such check; write status",
 		"stats 200":              "there is no such check; write status",
-		"status":                 "statuses are numbers from 100 to 999; write status 200,201",
+		"status":                 "statuses are numbers from 100 to 999, or names of gRPC such as OK; write status 200,201",
 		"status 99":              "from 100 to 999",
 		"status 300-200":         "from 100 to 999",
 		"body":                   `it is not complete or not right; write body has "TEXT" or body matches /REGEX/`,

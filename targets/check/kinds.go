@@ -33,7 +33,7 @@ func status(rest string) (test, error) {
 			high, err2 = strconv.Atoi(to)
 		}
 		if err1 != nil || err2 != nil || low < 100 || high > 999 || high < low {
-			return nil, errors.New("statuses are numbers from 100 to 999")
+			return nil, errors.New("statuses are numbers from 100 to 999, or names of gRPC such as OK")
 		}
 		ranges = append(ranges, [2]int{low, high})
 	}

@@ -122,8 +122,8 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
 	s.BoolVar(&f.ws, "ws", false, "instead of HTTP, answer each message of WebSocket with the same message; with --tls-cert it is wss")
-	s.BoolVar(&f.grpc, "grpc", false, "instead of HTTP/1.1, serve loadctl.Echo over gRPC, with reflection. See docs/grpc.md")
-	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
+	s.BoolVar(&f.grpc, "grpc", false, "instead of HTTP, serve loadctl.Echo over gRPC, with reflection. See docs/grpc.md")
+	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https (with --ws wss, with --grpc grpcs) with the certificate (PEM) in `FILE`")
 	s.BoolVar(&f.options.HTTP3, "http3", false, "with --tls-cert: serve HTTP/3 too, at the same port over UDP")
 	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
 }

@@ -1,0 +1,37 @@
+package targets
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestAdvise: each common error of a first connection has an advice of its own, however deep it is wrapped.
+func TestAdvise(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{x509.UnknownAuthorityError{}, "--cacert"},
+		{x509.HostnameError{Certificate: new(x509.Certificate), Host: "h"}, "--connect-to"},
+		{x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.Expired}, "renew the certificate"},
+		{x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.NotAuthorizedToSign}, ""},
+		{tls.RecordHeaderError{}, "does not speak TLS"},
+		{ErrNoQUIC, "leave out --http 3"},
+		{io.EOF, "ended the connection"},
+		{io.ErrUnexpectedEOF, "ended the connection"},
+		{syscall.ECONNRESET, "ended the connection"},
+		{context.DeadlineExceeded, "did not answer in time"},
+		{syscall.ECONNREFUSED, ""},
+	} {
+		got := Advise(fmt.Errorf("dial h:1: %w", &tls.CertificateVerificationError{Err: c.err}))
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%v: %q, want %q", c.err, got, c.want)
+		}
+	}
+}
