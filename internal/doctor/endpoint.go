@@ -183,7 +183,9 @@ func reply(c targets.Contact) Finding {
 func sent(contacts []targets.Contact, asked bool) Finding {
 	var payloads, handshakes, redis bool
 	for _, c := range contacts {
-		payloads, handshakes, redis = payloads || c.Sent, handshakes || c.Upgraded, redis || c.Redis != nil
+		payloads = payloads || c.Sent
+		handshakes = handshakes || c.Upgraded || c.Class == targets.ClassStatus
+		redis = redis || c.Redis != nil
 	}
 	var also []string
 	for _, x := range []struct {
@@ -194,15 +196,12 @@ func sent(contacts []targets.Contact, asked bool) Finding {
 			also = append(also, x.what)
 		}
 	}
-	text := "no request"
+	text := "no request of the run"
 	if payloads {
-		text = "one request of the run, over tcp or udp"
+		text = "one request of the run to each server of tcp or udp"
 	}
 	if len(also) > 0 {
-		return ok(text + "; " + strings.Join(also, ", "))
+		text += ", but " + strings.Join(also, ", ")
 	}
-	if payloads {
-		return ok(text)
-	}
-	return ok(text + ": a connection was opened, and closed again")
+	return ok(text)
 }

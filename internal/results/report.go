@@ -99,7 +99,37 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 		delete(t.of, w.Process())
 	}
 	merge(&in, t.unrecorded())
-	return in, merge(&in, rest), nil
+	used = merge(&in, rest)
+	in.Budget.Held = max(0, min(in.Budget.Skipped-s.Skipped, unheard(s, in.Workers)))
+	in.Budget.Skipped -= in.Budget.Held
+	return in, used, nil
+}
+
+// reporting is how long after a loss a worker that has not reported may have been there before: each reports at least
+// every 5 s, in the largest fleet. Later it is a new one.
+const reporting = 6 * time.Second
+
+// unheard returns how many of the slots without an owner may be those of workers, at most. A state that has forgotten
+// owners learns of them by what the workers report, and each report is up to an interval old. A worker that has not
+// joined again, or not reported since, may have had any.
+func unheard(s *run.State, workers []report.WorkerInput) int64 {
+	switch {
+	case !s.Forgetful || !s.EndedAt.IsZero():
+		return 0
+	case s.Unclaimed():
+		return s.Asked
+	}
+	since := s.Now()
+	for _, w := range workers {
+		switch {
+		case !present(w.State):
+		case w.Total == nil && s.Now().Sub(s.Restored) < reporting:
+			return s.Asked
+		case w.Total != nil && run.TimeOf(w.Total.End).Before(since):
+			since = run.TimeOf(w.Total.End)
+		}
+	}
+	return s.Asked - s.AskedAt(since)
 }
 
 // input returns what the report needs of one incarnation.

@@ -85,7 +85,7 @@ func (v view) workers() section {
 		if m.State != "active" {
 			state = v.inks.doubt
 		}
-		line := cell(m.ID, 27) + " " + state.Render(cell(m.State, 9)) + number(units.Percent(m.Share)+"%", 8) + number(rate(m.Rate), 11) + number(spent(m.LagP99NS), 10)
+		line := cell(m.ID, 27) + " " + state.Render(cell(m.State, 9)) + number(units.Percent(m.Share)+"%", 8) + number(measured(m.Rate), 11) + number(spent(m.LagP99NS), 10)
 		if len(m.Verdicts) > 0 {
 			line += "  " + v.inks.doubt.Render(cell(m.Verdicts[0].Text, width-67))
 		}
