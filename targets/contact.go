@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -23,7 +24,8 @@ type Contact struct {
 	Streams int64  // requests at a time that the server allows with HTTP/2 or 3; of 3 up to Spec.Streams
 
 	Upgraded    bool   // a handshake of WebSocket was made
-	Subprotocol string // that the server chose in it; "" = none
+	Offered     bool   // with subprotocols
+	Subprotocol string // that the server chose of them; "" = none
 
 	Redis *RedisServer // nil = no Redis
 
@@ -135,6 +137,9 @@ func (t *httpTarget) contact(ctx context.Context) Contact {
 	defer c.close(true)
 	shown := opened(c, began)
 	if shown.HTTP = HTTP1; c.session == nil {
+		if err := c.objection(max(shown.Took, shortest)); err != nil {
+			return shown.failed(ctx, fmt.Errorf("dial %s: %w", t.first.to.address, err), ClassProtocol)
+		}
 		return shown
 	}
 	shown.HTTP = HTTP2
@@ -142,6 +147,23 @@ func (t *httpTarget) contact(ctx context.Context) Contact {
 		return shown.failed(ctx, fmt.Errorf("greet %s: %w", t.first.to.address, err), ClassProtocol)
 	}
 	return shown
+}
+
+// shortest is how long a server may take to refuse our certificate, at least.
+const shortest = 50 * time.Millisecond
+
+// objection waits for what a server says of our certificate. With TLS 1.3 a client is done before the server has seen that.
+// Silence is consent.
+func (c *conn) objection(wait time.Duration) error {
+	if _, secure := c.wire.(*tls.Conn); !secure {
+		return nil
+	}
+	_ = c.raw.SetReadDeadline(time.Now().Add(wait))
+	_, err := c.wire.Read(c.buf[:1])
+	if isTimeout(err) {
+		return nil
+	}
+	return err
 }
 
 // allowed waits until the server has said how many streams it allows.
@@ -196,6 +218,7 @@ func (t *wsTarget) contact(ctx context.Context) Contact {
 	defer c.close(true)
 	shown := opened(c, began)
 	shown.Upgraded, shown.Subprotocol = true, c.socket.chosen
+	shown.Offered = strings.Contains(strings.ToLower(t.to.login), "\r\nsec-websocket-protocol:")
 	return shown
 }
 
@@ -205,7 +228,7 @@ func (t *redisTarget) contact(ctx context.Context) Contact {
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.to)
 	if err != nil {
-		return Contact{}.failed(ctx, err, ClassOther)
+		return Contact{}.failed(ctx, err, ClassProtocol)
 	}
 	defer c.close(true)
 	shown := opened(c, began)

@@ -82,7 +82,10 @@ func (a Aim) shown(c targets.Contact) []Finding {
 	}
 	at := cmp.Or(c.Address, c.Host)
 	findings := []Finding{ok(at + ", connected in " + short(c.Took)).named("endpoint")}
-	if strings.HasPrefix(c.URL, "udp:") && !c.Sent {
+	switch udp := strings.HasPrefix(c.URL, "udp:"); {
+	case udp && c.Sent:
+		findings[0] = ok(at + ", over UDP").named("endpoint")
+	case udp:
 		findings[0] = warn(at+": over UDP only a reply tells that a server is there", "give what to send and expect, such as -d ping --reply any").named("endpoint")
 	}
 	if c.TLS != nil {
@@ -95,7 +98,7 @@ func (a Aim) shown(c targets.Contact) []Finding {
 		findings = append(findings, streams(c.Streams, int64(max(1, a.Spec.Streams)))...)
 	}
 	if c.Upgraded {
-		findings = append(findings, a.upgraded(c).named("websocket"))
+		findings = append(findings, upgraded(c).named("websocket"))
 	}
 	if c.Redis != nil {
 		findings = append(findings, a.apart(*c.Redis).named("endpoint redis"))
@@ -136,15 +139,11 @@ func streams(allowed, wanted int64) []Finding {
 }
 
 // upgraded tells of a handshake of WebSocket.
-func (a Aim) upgraded(c targets.Contact) Finding {
-	offered := false
-	for _, h := range a.Spec.Headers {
-		offered = offered || strings.EqualFold(h.Name, "Sec-WebSocket-Protocol")
-	}
+func upgraded(c targets.Contact) Finding {
 	switch {
 	case c.Subprotocol != "":
 		return ok("the connection was upgraded, with the subprotocol " + c.Subprotocol)
-	case offered:
+	case c.Offered:
 		return warn("the connection was upgraded, and the server chose no subprotocol", "check the subprotocols in -H Sec-WebSocket-Protocol")
 	}
 	return ok("the connection was upgraded, without a subprotocol")
@@ -152,7 +151,7 @@ func (a Aim) upgraded(c targets.Contact) Finding {
 
 // apart refuses a target that is the Redis of the runs.
 func (a Aim) apart(server targets.RedisServer) Finding {
-	version := cmp.Or(server.Version, "of an unknown version: INFO server was refused")
+	version := cmp.Or(server.Version, "of a version that it does not tell (INFO server)")
 	switch {
 	case a.Redis.Has(server):
 		return bad("Redis "+version+" is the one that holds the runs (--redis)", "give another Redis in the URL, or another one in --redis")

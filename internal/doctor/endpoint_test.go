@@ -171,7 +171,7 @@ func TestEndpointFails(t *testing.T) {
 	t.Parallel()
 	config, _ := secure(t, year)
 	strict := config.Clone()
-	strict.ClientAuth, strict.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12
+	strict.ClientAuth = tls.RequireAnyClientCert
 	encrypted, plain := counting(t, arrivals.Options{TLS: config}), counting(t, arrivals.Options{})
 	lines := counting(t, arrivals.Options{Echo: arrivals.Lines})
 	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
@@ -186,13 +186,13 @@ func TestEndpointFails(t *testing.T) {
 		"no TLS":         {targets.Spec{URL: "https://" + plain.Addr()}, "does not look like a TLS handshake", "write the scheme without s"},
 		"no TLS, auto":   {targets.Spec{URL: "https://" + plain.Addr(), HTTP: "auto"}, "does not look like a TLS handshake", "write the scheme without s"},
 		"unknown":        {targets.Spec{URL: encrypted.URL()}, "unknown authority", "--cacert FILE, or accept any certificate with -k"},
-		"own":            {targets.Spec{URL: counting(t, arrivals.Options{TLS: strict}).URL(), Insecure: true}, "tls: ", "--cert"},
+		"own":            {targets.Spec{URL: counting(t, arrivals.Options{TLS: strict}).URL(), Insecure: true}, "certificate required", "give --cert FILE and --key FILE"},
 		"no HTTP/2":      {targets.Spec{URL: old.URL, Insecure: true, HTTP: "2"}, "does not speak HTTP/2", "--http"},
-		"no h2c":         {targets.Spec{URL: "http://" + lines.Addr(), HTTP: "2"}, "greet 127.0.0.1:", "check the port"},
+		"no h2c":         {targets.Spec{URL: "http://" + lines.Addr(), HTTP: "2"}, "greet 127.0.0.1:", "check the port, or leave out --http 2"},
 		"no HTTP/3":      {targets.Spec{URL: encrypted.URL(), Insecure: true, HTTP: "3"}, "dial udp 127.0.0.1:", "check host, port and firewalls"},
 		"no WebSocket":   {targets.Spec{URL: "ws://" + plain.Addr() + "/", Body: []byte("a")}, "the server answers 200 OK", "check the path of the URL, -H and --auth"},
-		"no gRPC":        {targets.Spec{URL: "grpc://" + lines.Addr() + "/a.B/C"}, "greet 127.0.0.1:", "check the port"},
-		"no Redis":       {targets.Spec{URL: "redis://" + lines.Addr(), Body: []byte("PING")}, "127.0.0.1:", "check"},
+		"no gRPC":        {targets.Spec{URL: "grpc://" + lines.Addr() + "/a.B/C"}, "greet 127.0.0.1:", "check the port: gRPC needs HTTP/2"},
+		"no Redis":       {targets.Spec{URL: "redis://" + plain.Addr(), Body: []byte("PING")}, "ask 127.0.0.1:", "no Redis answers there"},
 		"no credentials": {targets.Spec{URL: plain.URL(), Auth: "bearer:@/no/such/file"}, "/no/such/file", "; the endpoint was not checked"},
 	} {
 		t.Run(name, func(t *testing.T) {

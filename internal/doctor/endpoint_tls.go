@@ -64,7 +64,7 @@ func remedyEndpoint(c targets.Contact) string {
 	case targets.ClassEOF, targets.ClassReset:
 		return "the server ends the connection: check the URL, with TLS or without, and the log of the server"
 	case targets.ClassProtocol:
-		return "check the port, and the version of HTTP (--http)"
+		return misspoken(c)
 	case targets.ClassStatus:
 		return "check the path of the URL, -H and --auth"
 	}
@@ -72,6 +72,20 @@ func remedyEndpoint(c targets.Contact) string {
 		return "check user, password and database in the URL"
 	}
 	return "check the URL"
+}
+
+// misspoken says what to do about a server that speaks another protocol.
+func misspoken(c targets.Contact) string {
+	scheme, _, _ := strings.Cut(c.URL, ":")
+	switch scheme {
+	case "ws", "wss":
+		return "check host, port and path: the server does not speak WebSocket there"
+	case "redis", "rediss":
+		return "check the port: no Redis answers there"
+	case "grpc", "grpcs":
+		return "check the port: gRPC needs HTTP/2"
+	}
+	return "check the port, or leave out --http 2"
 }
 
 // remedyTLS says what to do about an error of TLS; "" if it is none that is known.
