@@ -64,6 +64,10 @@ func (s Spec) Contacts(ctx context.Context, local Local) ([]Contact, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer connections.close()
+	if connections.sessions != nil {
+		defer connections.sessions.close()
+	}
 	var servers []contacting
 	var found []Contact
 	known := map[endpoint]bool{}
@@ -72,7 +76,6 @@ func (s Spec) Contacts(ctx context.Context, local Local) ([]Contact, error) {
 		if err != nil {
 			return nil, s.blame(i, err)
 		}
-		defer target.Close()
 		server, connects := target.(contacting)
 		if !connects || known[server.leads()] {
 			continue

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
@@ -79,9 +80,12 @@ type doctorFlags struct {
 
 func (f *doctorFlags) AddFlags(c *cobra.Command) {
 	f.spec.AddTargetFlags(c)
+	own := pflag.NewFlagSet("doctor", pflag.ContinueOnError)
+	own.StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it never leaves this machine")
+	own.StringVar(&f.key, "key", "", "`FILE` with the private key for --cert (PEM); it never leaves this machine")
+	cli.Group(own, "Connections")
+	c.Flags().AddFlagSet(own)
 	s := c.Flags()
-	s.StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it never leaves this machine")
-	s.StringVar(&f.key, "key", "", "`FILE` with the private key for --cert (PEM); it never leaves this machine")
 	s.IntVar(&f.connections, "max-connections", 1000, "how many connections a worker on this machine will open")
 	s.IntVar(&f.workers, "expect-workers", 0,
 		"check that Redis takes `N` workers (maxclients), and that this machine allows a Redis as many descriptors; 0 = not checked")

@@ -80,8 +80,9 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 func (f *Spec) AddTargetFlags(c *cobra.Command) {
 	f.AddFlags(&cobra.Command{})
 	f.command, f.standIn = c, true
+	_ = f.set.SetAnnotation("url", group, []string{"Request"}) // fails only where there is no such flag
 	f.set.VisitAll(func(flag *pflag.Flag) {
-		if group := GroupOf(flag); group == "Request" || group == "Connections" || flag.Name == "url" {
+		if title := GroupOf(flag); title == "Request" || title == "Connections" {
 			c.Flags().AddFlag(flag)
 		}
 	})
