@@ -77,7 +77,10 @@ func (f Finding) named(check string) Finding {
 
 // shown returns what a connection shows.
 func (a Aim) shown(c targets.Contact) []Finding {
-	if c.Err != nil {
+	switch {
+	case c.Err != nil && c.Class == targets.ClassTLS:
+		return []Finding{advised(c.Err, remedyEndpoint(c)).named("endpoint")}
+	case c.Err != nil:
 		return []Finding{bad(c.Err.Error(), remedyEndpoint(c)).named("endpoint")}
 	}
 	at := cmp.Or(c.Address, c.Host)

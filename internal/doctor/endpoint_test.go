@@ -9,6 +9,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"math/big"
 	"net"
 	"net/http"
@@ -64,8 +66,8 @@ func counting(t *testing.T, o arrivals.Options) *arrivals.Server {
 	return s
 }
 
-// diagnosed returns the findings by their checks, as "state: found; mend".
-func diagnosed(t *testing.T, a Aim) map[string]string {
+// shownOf returns the findings by their checks, as "state: found; mend".
+func shownOf(t *testing.T, a Aim) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for _, f := range Endpoint(t.Context(), a) {
@@ -122,7 +124,7 @@ func TestEndpointOfHTTP(t *testing.T) {
 			address = encrypted.Addr()
 		}
 		c.want["endpoint"], c.want["sent"] = "ok: "+address+", connected in ", nothingSent
-		says(t, name, diagnosed(t, Aim{Spec: c.spec}), c.want)
+		says(t, name, shownOf(t, Aim{Spec: c.spec}), c.want)
 	}
 	if n := plain.Count() + encrypted.Count(); n > 0 {
 		t.Errorf("%d requests came", n)
@@ -137,12 +139,12 @@ func TestEndpointStreams(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	aim := Aim{Spec: targets.Spec{URL: s.URL, Insecure: true, HTTP: "2", Streams: 5}}
-	if got := diagnosed(t, aim); got["streams"] != "" {
+	if got := shownOf(t, aim); got["streams"] != "" {
 		t.Errorf("as many as wanted: %v", got)
 	}
 	aim.Spec.Streams = 6
 	const want = "warn: the server allows 5 at a time on a connection, and --streams is 6: more wait, or use more connections; give --streams 5, or raise MAX_CONCURRENT_STREAMS of the server"
-	if got := diagnosed(t, aim)["streams"]; got != want {
+	if got := shownOf(t, aim)["streams"]; got != want {
 		t.Errorf("fewer than wanted: %q", got)
 	}
 }
@@ -155,13 +157,13 @@ func TestEndpointCertificate(t *testing.T) {
 		return counting(t, arrivals.Options{TLS: config}).URL(), ca
 	}
 	url, ca := start(100 * time.Hour)
-	if got := diagnosed(t, Aim{Spec: targets.Spec{URL: url, CA: ca}})["endpoint tls"]; !strings.HasPrefix(got, "warn: TLS 1.3, certificate ends on ") || !strings.Contains(got, ", in 4 days; renew") {
+	if got := shownOf(t, Aim{Spec: targets.Spec{URL: url, CA: ca}})["endpoint tls"]; !strings.HasPrefix(got, "warn: TLS 1.3, certificate ends on ") || !strings.Contains(got, ", in 4 days; renew") {
 		t.Errorf("soon: %q", got)
 	}
 	url, ca = start(-time.Hour)
-	got := diagnosed(t, Aim{Spec: targets.Spec{URL: url, CA: ca}})
+	got := shownOf(t, Aim{Spec: targets.Spec{URL: url, CA: ca}})
 	says(t, "over", got, map[string]string{"endpoint": "; renew the certificate of the server, or accept any with -k", "sent": nothingSent})
-	if got := diagnosed(t, Aim{Spec: targets.Spec{URL: url, Insecure: true}})["endpoint tls"]; !strings.HasPrefix(got, "warn: TLS 1.3, certificate not checked (-k), certificate ended on ") {
+	if got := shownOf(t, Aim{Spec: targets.Spec{URL: url, Insecure: true}})["endpoint tls"]; !strings.HasPrefix(got, "warn: TLS 1.3, certificate not checked (-k), certificate ended on ") {
 		t.Errorf("over, with -k: %q", got)
 	}
 }
@@ -172,10 +174,13 @@ func TestEndpointFails(t *testing.T) {
 	config, _ := secure(t, year)
 	strict := config.Clone()
 	strict.ClientAuth = tls.RequireAnyClientCert
-	encrypted, plain := counting(t, arrivals.Options{TLS: config}), counting(t, arrivals.Options{})
+	encrypted, plain := counting(t, arrivals.Options{TLS: config}), httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
 	lines := counting(t, arrivals.Options{Echo: arrivals.Lines})
 	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
-	old := httptest.NewTLSServer(http.NotFoundHandler())
+	old := httptest.NewUnstartedServer(http.NotFoundHandler())
+	old.Config.ErrorLog = log.New(io.Discard, "", 0)
+	old.StartTLS()
 	t.Cleanup(old.Close)
 	for name, c := range map[string]struct {
 		spec        targets.Spec
@@ -183,17 +188,17 @@ func TestEndpointFails(t *testing.T) {
 	}{
 		"refused":        {targets.Spec{URL: "http://" + closed}, "connection refused", "start the server, or check host, port and firewalls"},
 		"no such host":   {targets.Spec{URL: "http://no-such-host.invalid"}, "no-such-host.invalid", "check the host in the URL"},
-		"no TLS":         {targets.Spec{URL: "https://" + plain.Addr()}, "does not look like a TLS handshake", "write the scheme without s"},
-		"no TLS, auto":   {targets.Spec{URL: "https://" + plain.Addr(), HTTP: "auto"}, "does not look like a TLS handshake", "write the scheme without s"},
+		"no TLS":         {targets.Spec{URL: "https://" + plain.Listener.Addr().String()}, "does not look like a TLS handshake", "write the scheme without s"},
+		"no TLS, auto":   {targets.Spec{URL: "https://" + plain.Listener.Addr().String(), HTTP: "auto"}, "does not look like a TLS handshake", "write the scheme without s"},
 		"unknown":        {targets.Spec{URL: encrypted.URL()}, "unknown authority", "--cacert FILE, or accept any certificate with -k"},
 		"own":            {targets.Spec{URL: counting(t, arrivals.Options{TLS: strict}).URL(), Insecure: true}, "certificate required", "give --cert FILE and --key FILE"},
 		"no HTTP/2":      {targets.Spec{URL: old.URL, Insecure: true, HTTP: "2"}, "does not speak HTTP/2", "--http"},
 		"no h2c":         {targets.Spec{URL: "http://" + lines.Addr(), HTTP: "2"}, "greet 127.0.0.1:", "check the port, or leave out --http 2"},
 		"no HTTP/3":      {targets.Spec{URL: encrypted.URL(), Insecure: true, HTTP: "3"}, "dial udp 127.0.0.1:", "check host, port and firewalls"},
-		"no WebSocket":   {targets.Spec{URL: "ws://" + plain.Addr() + "/", Body: []byte("a")}, "the server answers 200 OK", "check the path of the URL, -H and --auth"},
+		"no WebSocket":   {targets.Spec{URL: "ws://" + plain.Listener.Addr().String() + "/", Body: []byte("a")}, "the server answers 404 Not Found", "check the path of the URL, -H and --auth"},
 		"no gRPC":        {targets.Spec{URL: "grpc://" + lines.Addr() + "/a.B/C"}, "greet 127.0.0.1:", "check the port: gRPC needs HTTP/2"},
-		"no Redis":       {targets.Spec{URL: "redis://" + plain.Addr(), Body: []byte("PING")}, "ask 127.0.0.1:", "no Redis answers there"},
-		"no credentials": {targets.Spec{URL: plain.URL(), Auth: "bearer:@/no/such/file"}, "/no/such/file", "; the endpoint was not checked"},
+		"no Redis":       {targets.Spec{URL: "redis://" + plain.Listener.Addr().String(), Body: []byte("PING")}, "ask 127.0.0.1:", "no Redis answers there"},
+		"no credentials": {targets.Spec{URL: plain.URL, Auth: "bearer:@/no/such/file"}, "/no/such/file", "; the endpoint was not checked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,20 +260,20 @@ func TestEndpointOfGRPC(t *testing.T) {
 	}
 	mute := rpctest.Serve(t, silent, false)
 
-	says(t, "of loadctl target", diagnosed(t, Aim{Spec: targets.Spec{URL: echo.URL() + "/loadctl.Echo/Say"}}),
+	says(t, "of loadctl target", shownOf(t, Aim{Spec: targets.Spec{URL: echo.URL() + "/loadctl.Echo/Say"}}),
 		with(map[string]string{"reflection": "ok: the server describes loadctl.Echo/Say", "health": "ok: not told"}))
-	says(t, "healthy", diagnosed(t, Aim{Spec: targets.Spec{URL: other, Streams: 4}}),
+	says(t, "healthy", shownOf(t, Aim{Spec: targets.Spec{URL: other, Streams: 4}}),
 		with(map[string]string{"reflection": "ok: the server describes grpc.health.v1.Health/Check", "health": "ok: SERVING", "streams": "warn: the server allows 3 at a time"}))
 	state.Shutdown()
-	says(t, "not healthy", diagnosed(t, Aim{Spec: targets.Spec{URL: other}}),
+	says(t, "not healthy", shownOf(t, Aim{Spec: targets.Spec{URL: other}}),
 		with(map[string]string{"reflection": "ok: ", "health": "warn: NOT_SERVING: calls may fail; find out why"}))
-	says(t, "no such method", diagnosed(t, Aim{Spec: targets.Spec{URL: echo.URL() + "/loadctl.Echo/Shout"}}),
-		with(map[string]string{"reflection": `bad: url: service loadctl.Echo has no method "Shout"; it has `, "health": ""}))
-	says(t, "another message", diagnosed(t, Aim{Spec: targets.Spec{URL: echo.URL() + "/loadctl.Echo/Say", Body: []byte(`{"txt": 1}`)}}),
-		with(map[string]string{"reflection": "bad: body: ", "health": ""}))
-	says(t, "no reflection", diagnosed(t, Aim{Spec: targets.Spec{URL: mute.URL("UnaryCall")}}),
-		with(map[string]string{"reflection": "bad: describe " + mute.Addr + ": the server does not tell what it offers (reflection); give --proto FILE", "health": ""}))
-	says(t, "with files", diagnosed(t, Aim{Spec: targets.Spec{URL: mute.URL("UnaryCall"), Descriptors: rpctest.Descriptors(t)}}), with(map[string]string{"health": "ok: not told"}))
+	says(t, "no such method", shownOf(t, Aim{Spec: targets.Spec{URL: echo.URL() + "/loadctl.Echo/Shout"}}),
+		with(map[string]string{"reflection": `bad: url: service loadctl.Echo has no method "Shout"; it has `, "health": "ok: not told"}))
+	says(t, "another message", shownOf(t, Aim{Spec: targets.Spec{URL: echo.URL() + "/loadctl.Echo/Say", Body: []byte(`{"txt": 1}`)}}),
+		with(map[string]string{"reflection": "bad: body: ", "health": "ok: not told"}))
+	says(t, "no reflection", shownOf(t, Aim{Spec: targets.Spec{URL: mute.URL("UnaryCall")}}),
+		with(map[string]string{"reflection": "bad: describe " + mute.Addr + ": the server does not tell what it offers (reflection); give --proto FILE", "health": "ok: not told"}))
+	says(t, "with files", shownOf(t, Aim{Spec: targets.Spec{URL: mute.URL("UnaryCall"), Descriptors: rpctest.Descriptors(t)}}), with(map[string]string{"health": "ok: not told"}))
 	if echo.Count() > 0 || mute.Calls() > 0 {
 		t.Errorf("%d and %d calls came", echo.Count(), mute.Calls())
 	}
@@ -280,9 +285,9 @@ func TestEndpointOfWebSocket(t *testing.T) {
 	echo := counting(t, arrivals.Options{Echo: arrivals.Messages})
 	const sent = "ok: no request of the run, but a handshake of WebSocket"
 	spec := targets.Spec{URL: echo.URL() + "/", Body: []byte("a"), Reply: "any"}
-	says(t, "plain", diagnosed(t, Aim{Spec: spec}), map[string]string{"endpoint": "ok: 127.0.0.1:", "websocket": "ok: the connection was upgraded, without a subprotocol", "sent": sent})
+	says(t, "plain", shownOf(t, Aim{Spec: spec}), map[string]string{"endpoint": "ok: 127.0.0.1:", "websocket": "ok: the connection was upgraded, without a subprotocol", "sent": sent})
 	spec.Headers = []targets.Header{{Name: "Sec-WebSocket-Protocol", Value: "chat, soap"}}
-	got := diagnosed(t, Aim{Spec: spec})
+	got := shownOf(t, Aim{Spec: spec})
 	if !strings.Contains(got["websocket"], "subprotocol") || strings.HasPrefix(got["websocket"], "bad") {
 		t.Errorf("%v", got)
 	}
@@ -309,7 +314,7 @@ func TestEndpointOfLines(t *testing.T) {
 		{targets.Spec{URL: fmt.Sprintf("udp://127.0.0.1:%d", redistest.FreePort(t)), Body: []byte("abc"), Reply: "any"}, 3, map[string]string{"endpoint": "ok: ", "reply": "bad: no server at this port", "sent": one}},
 		{targets.Spec{URL: datagrams.URL(), Body: []byte("abc"), Reply: "bytes 4", Timeout: time.Second}, 4, map[string]string{"endpoint": "ok: ", "reply": "which is no whole reply", "sent": one}},
 	} {
-		says(t, c.spec.URL, diagnosed(t, Aim{Spec: c.spec}), c.want)
+		says(t, c.spec.URL, shownOf(t, Aim{Spec: c.spec}), c.want)
 		if n := lines.Count() + datagrams.Count(); n != c.count {
 			t.Errorf("%s: %d payloads came, want %d", c.spec.URL, n, c.count)
 		}
@@ -323,11 +328,11 @@ func TestEndpointOfRedis(t *testing.T) {
 	holders := FindHolders(t.Context(), runs.Client())
 	command := func(url string) Aim { return Aim{Spec: targets.Spec{URL: url, Body: []byte("PING")}, Redis: holders} }
 	const sent = "ok: no request of the run, but INFO server"
-	says(t, "another one", diagnosed(t, command("redis://:right@"+other.Addr())), map[string]string{"endpoint": "ok: " + other.Addr(), "endpoint redis": "ok: Redis 7", "sent": sent})
-	says(t, "that of the runs", diagnosed(t, command(runs.URL())), map[string]string{
+	says(t, "another one", shownOf(t, command("redis://:right@"+other.Addr())), map[string]string{"endpoint": "ok: " + other.Addr(), "endpoint redis": "ok: Redis 7", "sent": sent})
+	says(t, "that of the runs", shownOf(t, command(runs.URL())), map[string]string{
 		"endpoint": "ok: ", "endpoint redis": " is the one that holds the runs (--redis); give another Redis in the URL", "sent": sent,
 	})
-	says(t, "wrong password", diagnosed(t, command("redis://:wrong@"+other.Addr())), map[string]string{
+	says(t, "wrong password", shownOf(t, command("redis://:wrong@"+other.Addr())), map[string]string{
 		"endpoint": "bad: log in to " + other.Addr() + ": the server refuses: reply WRONGPASS; check user, password and database in the URL", "sent": nothingSent,
 	})
 }
@@ -339,7 +344,7 @@ func TestEndpointsOfFlows(t *testing.T) {
 	step := func(name, url string) targets.Step { return targets.Step{Name: name, URL: url} }
 	line := targets.Step{Name: "line", URL: lines.URL(), Body: []byte("order\n"), Reply: `until \n`}
 	flows := []targets.Flow{{Name: "f", Steps: []targets.Step{step("a", web.URL()+"/a"), step("b", web.URL()+"/b"), line}}}
-	got := diagnosed(t, Aim{Spec: targets.Spec{Flows: flows}})
+	got := shownOf(t, Aim{Spec: targets.Spec{Flows: flows}})
 	if !strings.Contains(got["protocol"], "ok: "+web.Addr()+": HTTP/1.1") || strings.Count(got["endpoint"], "\n") != 1 || !strings.Contains(got["reply"], lines.Addr()) {
 		t.Errorf("%v", got)
 	}
@@ -350,7 +355,7 @@ func TestEndpointsOfFlows(t *testing.T) {
 
 // TestEndpointWithoutConnections: there is nothing to check.
 func TestEndpointWithoutConnections(t *testing.T) {
-	says(t, "noop", diagnosed(t, Aim{Spec: targets.Spec{URL: "noop://"}}), map[string]string{"endpoint": "ok: there is none: the target opens no connections"})
+	says(t, "noop", shownOf(t, Aim{Spec: targets.Spec{URL: "noop://"}}), map[string]string{"endpoint": "ok: there is none: the target opens no connections"})
 }
 
 // TestEndpointShowsNoSecret: no finding shows what the URL, headers or the credential hide.
