@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/run"
@@ -100,7 +101,7 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	}
 	merge(&in, t.unrecorded())
 	used = merge(&in, rest)
-	in.Budget.Held = max(0, min(in.Budget.Skipped-s.Skipped, unheard(s, in.Workers)))
+	in.Budget.Held = unheard(s, in.Workers, in.Budget.Skipped)
 	in.Budget.Skipped -= in.Budget.Held
 	return in, used, nil
 }
@@ -109,27 +110,28 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 // every 5 s, in the largest fleet. Later it is a new one.
 const reporting = 6 * time.Second
 
-// unheard returns how many of the slots without an owner may be those of workers, at most. A state that has forgotten
-// owners learns of them by what the workers report, and each report is up to an interval old. A worker that has not
-// joined again, or not reported since, may have had any.
-func unheard(s *run.State, workers []report.WorkerInput) int64 {
+// unheard returns how many of the slots without an owner may be those of workers. A state that has forgotten owners learns
+// of them by what the workers report, and each report is up to an interval old. While workers have not joined again, or
+// not reported since, any of these slots may be theirs.
+func unheard(s *run.State, workers []report.WorkerInput, ownerless int64) int64 {
 	switch {
 	case !s.Forgetful || !s.EndedAt.IsZero():
 		return 0
 	case s.Unclaimed():
-		return s.Asked
+		return ownerless
+	}
+	early := s.Now().Sub(s.Restored) < reporting
+	here := slices.DeleteFunc(slices.Clone(workers), func(w report.WorkerInput) bool { return !present(w.State) })
+	if early && (len(here) == 0 || slices.ContainsFunc(here, func(w report.WorkerInput) bool { return w.Total == nil })) {
+		return ownerless
 	}
 	since := s.Now()
-	for _, w := range workers {
-		switch {
-		case !present(w.State):
-		case w.Total == nil && s.Now().Sub(s.Restored) < reporting:
-			return s.Asked
-		case w.Total != nil && run.TimeOf(w.Total.End).Before(since):
+	for _, w := range here {
+		if w.Total != nil && run.TimeOf(w.Total.End).Before(since) {
 			since = run.TimeOf(w.Total.End)
 		}
 	}
-	return s.Asked - s.AskedAt(since)
+	return min(ownerless, s.Asked-s.AskedAt(since))
 }
 
 // input returns what the report needs of one incarnation.
