@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,9 +38,13 @@ func TestDoctorOfAnEndpoint(t *testing.T) {
 			t.Errorf("--http %s: %+v", version, f)
 		}
 	}
-	text, stderr, code := execute("doctor", "--max-connections", "10", "--url", c.url, "-k", "--http", "2", "--streams", "300")
-	const want = "warn  streams       the server allows 250 at a time on a connection, and --streams is 300: more wait, or use more connections\n" +
-		"                      give --streams 250, or raise MAX_CONCURRENT_STREAMS of the server\n"
+	few := httptest.NewUnstartedServer(http.NotFoundHandler())
+	few.EnableHTTP2, few.Config.HTTP2 = true, &http.HTTP2Config{MaxConcurrentStreams: 20}
+	few.StartTLS()
+	defer few.Close()
+	text, stderr, code := execute("doctor", "--max-connections", "10", "--url", few.URL, "-k", "--http", "2", "--streams", "30")
+	const want = "warn  streams       the server allows 20 at a time on a connection, and --streams is 30: more wait, or use more connections\n" +
+		"                      give --streams 20, or raise MAX_CONCURRENT_STREAMS of the server\n"
 	if code != cli.CodeGood || stderr != "" || !strings.Contains(text, want) || !strings.Contains(text, "ok    sent          no request of the run\n") {
 		t.Errorf("exit code %d, %q, %s", code, stderr, text)
 	}
