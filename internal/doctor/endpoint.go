@@ -75,13 +75,13 @@ func (f Finding) named(check string) Finding {
 	return f
 }
 
+// closes is EOF in words.
+const closes = "the server closes the connection"
+
 // shown returns what a connection shows.
 func (a Aim) shown(c targets.Contact) []Finding {
-	switch {
-	case c.Err != nil && c.Class == targets.ClassTLS:
-		return []Finding{advised(c.Err, remedyEndpoint(c)).named("endpoint")}
-	case c.Err != nil:
-		return []Finding{bad(c.Err.Error(), remedyEndpoint(c)).named("endpoint")}
+	if c.Err != nil {
+		return []Finding{unusable(c).named("endpoint")}
 	}
 	at := cmp.Or(c.Address, c.Host)
 	findings := []Finding{ok(at + ", connected in " + short(c.Took)).named("endpoint")}
@@ -110,6 +110,21 @@ func (a Aim) shown(c targets.Contact) []Finding {
 		findings = append(findings, reply(c).named("reply"))
 	}
 	return findings
+}
+
+// unusable tells why requests cannot be sent to a server.
+func unusable(c targets.Contact) Finding {
+	mend := remedyEndpoint(c)
+	switch c.Class {
+	case targets.ClassTLS:
+		f := advised(c.Err, mend)
+		f.Found, _, _ = strings.Cut(f.Found, " (possibly because") // package x509 guesses at length
+		return f
+	case targets.ClassEOF:
+		text := strings.TrimSuffix(strings.TrimSuffix(c.Err.Error(), "EOF"), "unexpected ")
+		return bad(text+closes, mend)
+	}
+	return bad(c.Err.Error(), mend)
 }
 
 // protocol tells what requests speak on a connection.
@@ -177,6 +192,8 @@ func reply(c targets.Contact) Finding {
 		return bad(fmt.Sprintf("%s in %s, which is no whole reply", units.Bytes(c.Reply.BytesIn), short(c.Waits)), mend)
 	case targets.ClassConnect:
 		return bad("no server at this port", "start the server, or check the port")
+	case targets.ClassEOF, targets.ClassReset:
+		return bad(fmt.Sprintf("%s after %s of a reply", closes, units.Bytes(c.Reply.BytesIn)), mend)
 	}
 	return bad("it is not as expected: "+c.Reply.Class, mend)
 }
@@ -199,8 +216,11 @@ func sent(contacts []targets.Contact, asked bool) Finding {
 		}
 	}
 	text := "no request of the run"
-	if payloads {
+	switch {
+	case payloads && len(contacts) > 1:
 		text = "one request of the run to each server of tcp or udp"
+	case payloads:
+		text = "one request of the run"
 	}
 	if len(also) > 0 {
 		text += ", but " + strings.Join(also, ", ")

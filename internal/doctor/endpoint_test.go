@@ -197,6 +197,7 @@ func TestEndpointFails(t *testing.T) {
 		"no HTTP/3":      {targets.Spec{URL: encrypted.URL(), Insecure: true, HTTP: "3"}, "dial udp 127.0.0.1:", "check host, port and firewalls"},
 		"no WebSocket":   {targets.Spec{URL: "ws://" + plain.Listener.Addr().String() + "/", Body: []byte("a")}, "the server answers 404 Not Found", "check the path of the URL, -H and --auth"},
 		"no gRPC":        {targets.Spec{URL: "grpc://" + lines.Addr() + "/a.B/C"}, "greet 127.0.0.1:", "check the port: gRPC needs HTTP/2"},
+		"closed":         {targets.Spec{URL: "https://" + counting(t, arrivals.Options{}).Addr()}, ": the server closes the connection", "its scheme (with TLS or without)"},
 		"no Redis":       {targets.Spec{URL: "redis://" + plain.Listener.Addr().String(), Body: []byte("PING")}, "ask 127.0.0.1:", "no Redis answers there"},
 		"no credentials": {targets.Spec{URL: plain.URL, Auth: "bearer:@/no/such/file"}, "/no/such/file", "; the endpoint was not checked"},
 	} {
@@ -300,7 +301,7 @@ func TestEndpointOfWebSocket(t *testing.T) {
 func TestEndpointOfLines(t *testing.T) {
 	t.Parallel()
 	lines, datagrams := counting(t, arrivals.Options{Echo: arrivals.Lines}), counting(t, arrivals.Options{Echo: arrivals.Datagrams})
-	const one = "ok: one request of the run to each server of tcp or udp"
+	const one = "ok: one request of the run"
 	for _, c := range []struct {
 		spec  targets.Spec
 		count int64

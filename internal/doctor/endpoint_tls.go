@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -62,7 +61,7 @@ func remedyEndpoint(c targets.Contact) string {
 	case targets.ClassTLS:
 		return "check the certificates: --cacert for the server's, --cert and --key for one of your own"
 	case targets.ClassEOF, targets.ClassReset:
-		return "the server ends the connection: check the URL, with TLS or without, and the log of the server"
+		return "check the URL, its port and its scheme (with TLS or without), and the log of the server"
 	case targets.ClassProtocol:
 		return misspoken(c)
 	case targets.ClassStatus:
@@ -104,9 +103,6 @@ func remedyTLS(err error) string {
 	}
 	if text := err.Error(); strings.Contains(text, "certificate required") {
 		return "the server wants a certificate of yours: give --cert FILE and --key FILE"
-	}
-	if errors.Is(err, io.EOF) {
-		return "the server ends the connection: check the URL, with TLS or without"
 	}
 	return ""
 }
