@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"math/big"
 	"net"
 	"net/http"
@@ -238,9 +239,7 @@ func TestEndpointOfGRPC(t *testing.T) {
 	t.Parallel()
 	greeting := map[string]string{"endpoint": "ok: 127.0.0.1:", "protocol": "ok: HTTP/2 with prior knowledge", "sent": "ok: no request of the run, but questions for reflection and health"}
 	with := func(more map[string]string) map[string]string {
-		for check, text := range greeting {
-			more[check] = text
-		}
+		maps.Copy(more, greeting)
 		return more
 	}
 	echo := counting(t, arrivals.Options{Echo: arrivals.Calls})
