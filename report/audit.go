@@ -12,6 +12,7 @@ import (
 type Budget struct {
 	Issued    int64 // slots that were due, owned or not
 	Skipped   int64 // of these, slots that no worker owned
+	Held      int64 // of these, slots of which it is not known yet who owned them: workers may still report them
 	Ungranted int64 // asked for but never issued: only in runs with a limiter
 }
 
@@ -29,7 +30,8 @@ type Budget struct {
 //
 // An incarnation may not have accounted for some of its slots. Such a slot counts as recalled if it may lie at or after
 // the end of its generation. Else it counts as held while the process runs, and as lost when the process is gone. While
-// the process runs this may still change; asked does not.
+// the process runs this may still change; asked does not. Right after the server has lost its state and got it back, it
+// does not know who owned earlier slots: they count as held until the workers have reported (Budget.Held).
 type Audit struct {
 	Issued      int64 `json:"issued"`       // slots that were due, owned or not
 	Asked       int64 `json:"asked"`        // requests that the rate in force asked for
@@ -38,7 +40,7 @@ type Audit struct {
 	Skipped     int64 `json:"skipped"`      // owned by no worker
 	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
 	Lost        int64 `json:"lost"`         // owned by an incarnation that is gone; fate unknown
-	Held        int64 `json:"held"`         // owned by an incarnation that runs; not decided yet
+	Held        int64 `json:"held"`         // owned by an incarnation that runs, or that may; not decided yet
 	Overrun     int64 `json:"overrun"`      // beyond the end of their generation, but sent or dropped as late before the worker knew of the end
 	Ungranted   int64 `json:"ungranted"`    // asked for but never issued: the limiter granted less than passed, in a run with a limiter
 	Completed   int64 `json:"completed"`    // answered with an expected status
@@ -54,7 +56,7 @@ func (a Audit) Requests() int64 { return a.Sent + a.Followed }
 
 // newAudit adds up the counts of the server and of all incarnations.
 func newAudit(b Budget, workers []WorkerInput) Audit {
-	a := Audit{Issued: b.Issued, Skipped: b.Skipped, Ungranted: b.Ungranted}
+	a := Audit{Issued: b.Issued, Skipped: b.Skipped, Held: b.Held, Ungranted: b.Ungranted}
 	for _, w := range workers {
 		a.addIncarnation(w)
 	}

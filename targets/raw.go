@@ -33,6 +33,7 @@ type rawTarget struct {
 	to      endpoint
 	once    bool   // a connection carries one request
 	answers bool   // a reply is expected
+	later   bool   // the payload may have what earlier steps took
 	fixed   []byte // the payload; nil if it varies
 	fill    func(b []byte, r template.Request) []byte
 	expect  expectation
@@ -179,7 +180,7 @@ func newRaw(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.answers = rule.expected
+	t.answers, t.later = rule.expected, len(s.taken) > len(s.takes)
 	t.readings.New = func() any { return reading(newPlainReading(&rule, s.bodyLimit(), t.expect.limits.Content)) }
 	body, err := s.parser(local.Tables)(string(s.Body), saltBody)
 	if err != nil {

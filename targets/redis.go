@@ -220,14 +220,28 @@ func (e replyError) class() string { return e.name }
 // A RedisServer is one that requests go to.
 type RedisServer struct {
 	ID      string // its run_id; "" if it does not tell
+	Version string // the same
 	Address string // of the connection
 }
 
 // RunID returns the run_id in what INFO server answers; "" if there is none.
-func RunID(info string) string {
-	_, id, _ := strings.Cut(info, "run_id:")
-	id, _, _ = strings.Cut(id, "\r")
-	return id
+func RunID(info string) string { return infoField(info, "run_id") }
+
+// infoField returns a field of what INFO answers; "" if there is none.
+func infoField(info, name string) string {
+	_, value, _ := strings.Cut("\n"+info, "\n"+name+":")
+	value, _, _ = strings.Cut(value, "\r")
+	return value
+}
+
+// server asks the server of a connection who it is. A server that refuses to tell is a replyError; its address is known.
+func (c *conn) server() (RedisServer, error) {
+	server := RedisServer{Address: c.raw.RemoteAddr().String()}
+	text, err := c.ask(appendCommand(nil, "INFO", "server"))
+	if err == nil {
+		server.ID, server.Version = RunID(text), infoField(text, "redis_version")
+	}
+	return server, err
 }
 
 // Servers asks the server that requests go to who it is, on a connection of its own. It fails if it cannot be reached.
@@ -238,10 +252,7 @@ func (t *redisTarget) Servers(ctx context.Context) ([]RedisServer, error) {
 		return nil, err
 	}
 	defer c.close(true)
-	server := RedisServer{Address: c.raw.RemoteAddr().String()}
-	if text, err := c.ask(appendCommand(nil, "INFO", "server")); err == nil {
-		server.ID = RunID(text)
-	}
+	server, _ := c.server() // without an answer its address tells who it is
 	return []RedisServer{server}, nil
 }
 

@@ -120,7 +120,7 @@ func TestRedisServers(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	got, err := target.(*mixTarget).Servers(ctx)
-	if want := []RedisServer{{RunID(info), server.Addr()}}; err != nil || !slices.Equal(got, want) || len(want[0].ID) != 40 {
+	if want := []RedisServer{{RunID(info), infoField(info, "redis_version"), server.Addr()}}; err != nil || !slices.Equal(got, want) || len(want[0].ID) != 40 {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
 }

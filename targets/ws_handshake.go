@@ -107,6 +107,7 @@ func (h *handshake) open(c io.ReadWriter) (s *Socket, in, out int64, err error) 
 		return nil, in, out, upgradeError{what: what, in: in, out: out}
 	}
 	s.in = int64(len(s.rest))
+	s.chosen = strings.TrimSpace(strings.Join(h.answer.Field("Sec-WebSocket-Protocol"), ","))
 	return s, in, out, nil
 }
 

@@ -21,6 +21,7 @@ type Socket struct {
 	torn    bool   // nothing more may be written: a frame of ours was written in part, or a closing one
 	frame   []byte // buffer of control frames
 	err     error  // why it carries no further request
+	chosen  string // subprotocol; "" = none
 
 	rules *messages // of the request
 	seen  int       // messages since the request

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,13 +10,15 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/targets"
 )
 
-// doctorTime bounds all checks together. Cleaning up on a server that hangs may take 2 s more.
+// doctorTime bounds all checks of Redis together. Cleaning up on a server that hangs may take 2 s more.
 const doctorTime = 8 * time.Second
 
 // diagnosis is the output of doctor.
@@ -26,27 +29,32 @@ type diagnosis struct {
 
 func newDoctorCommand(redis *cli.Redis) *cobra.Command {
 	var output cli.Output
-	var connections, workers int
+	var f doctorFlags
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check this machine and Redis, and say how to fix problems",
+		Use:   "doctor [URL]",
+		Short: "Check this machine, Redis and an endpoint, and say how to fix problems",
 		Long: `Check this machine and the Redis server the way a worker will use them: limits, version, clock,
-memory, permissions. To check Redis, doctor creates a run and removes it at once. Without --redis,
-doctor checks only this machine.
+memory, permissions. To check Redis, doctor creates a run and removes it at once. Without --redis it
+leaves Redis out.
+
+With a URL, doctor also checks the endpoint, as this machine reaches it. Give the flags of the run,
+such as --http 2. doctor opens one connection to each server, looks at the address, TLS, the
+certificate and the protocol, and closes it. With --http auto it opens two. It sends no request of
+the run, but over WebSocket a handshake, to a Redis INFO server, and over gRPC questions for
+reflection and health. Over tcp and udp it sends one payload if --reply expects an answer.
 
 The exit code is 0 if no finding is bad. There may still be warnings.`,
-		Args: cli.Args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := output.Check(); err != nil {
+		Example: `  loadctl doctor --redis redis://10.0.0.5:6379 --expect-workers 200
+  loadctl doctor https://api.example.com/ --http 2 --streams 50`,
+		Args: cli.Args(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := cmp.Or(output.Check(), f.check(args)); err != nil {
 				return err
 			}
-			if connections < 1 || connections > 1_000_000 {
-				return cli.Config(errors.New("--max-connections: give a number from 1 to 1000000"))
+			findings, err := f.diagnose(c, redis)
+			if err != nil {
+				return err
 			}
-			if workers < 0 || workers > 1_000_000 {
-				return cli.Config(errors.New("--expect-workers: give a number from 1 to 1000000, or 0 for none"))
-			}
-			findings := append(diagnoseRedis(c.Context(), redis, workers), doctor.Machine(connections, workers)...)
 			if c.Context().Err() != nil {
 				return context.Cause(c.Context())
 			}
@@ -59,29 +67,89 @@ The exit code is 0 if no finding is bad. There may still be warnings.`,
 		},
 	}
 	output.AddFlags(c, "text", "json")
-	c.Flags().IntVar(&connections, "max-connections", 1000, "how many connections a worker on this machine will open")
-	c.Flags().IntVar(&workers, "expect-workers", 0,
-		"check that Redis takes `N` workers (maxclients), and that this machine allows a Redis as many descriptors; 0 = not checked")
+	f.AddFlags(c)
 	return c
 }
 
-// diagnoseRedis checks the given server, for this many workers. A missing --redis is a finding too.
-func diagnoseRedis(ctx context.Context, redis *cli.Redis, workers int) []doctor.Finding {
+// doctorFlags say what is checked beside Redis.
+type doctorFlags struct {
+	spec                 cli.Spec
+	cert, key            string
+	connections, workers int
+}
+
+func (f *doctorFlags) AddFlags(c *cobra.Command) {
+	f.spec.AddTargetFlags(c)
+	own := pflag.NewFlagSet("doctor", pflag.ContinueOnError)
+	own.StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it never leaves this machine")
+	own.StringVar(&f.key, "key", "", "`FILE` with the private key for --cert (PEM); it never leaves this machine")
+	cli.Group(own, "Connections")
+	c.Flags().AddFlagSet(own)
+	s := c.Flags()
+	s.IntVar(&f.connections, "max-connections", 1000, "how many connections a worker on this machine will open")
+	s.IntVar(&f.workers, "expect-workers", 0,
+		"check that Redis takes `N` workers (maxclients), and that this machine allows a Redis as many descriptors; 0 = not checked")
+}
+
+// check checks the flags. args may have the URL.
+func (f *doctorFlags) check(args []string) error {
+	for _, url := range args {
+		f.spec.Request(url)
+	}
+	switch {
+	case f.connections < 1 || f.connections > 1_000_000:
+		return cli.Config(errors.New("--max-connections: give a number from 1 to 1000000"))
+	case f.workers < 0 || f.workers > 1_000_000:
+		return cli.Config(errors.New("--expect-workers: give a number from 1 to 1000000, or 0 for none"))
+	}
+	return nil
+}
+
+// diagnose returns all findings. An error says that the flags do not describe requests.
+func (f *doctorFlags) diagnose(c *cobra.Command, redis *cli.Redis) ([]doctor.Finding, error) {
+	aim, err := f.aim(c)
+	if err != nil {
+		return nil, err
+	}
+	findings, holders := f.diagnoseRedis(c.Context(), redis)
+	findings = append(findings, doctor.Machine(f.connections, f.workers)...)
+	if aim != nil {
+		aim.Redis = holders
+		findings = append(findings, doctor.Endpoint(c.Context(), *aim)...)
+	}
+	return findings, nil
+}
+
+// aim returns where requests go; nil if there are none.
+func (f *doctorFlags) aim(c *cobra.Command) (*doctor.Aim, error) {
+	if !f.spec.Given(c) && f.cert == "" && f.key == "" {
+		return nil, nil
+	}
+	described, err := f.spec.Spec(c.InOrStdin())
+	if err != nil {
+		return nil, err
+	}
+	local := targets.Local{Cert: f.cert, Key: f.key, Worker: "doctor", Tables: f.spec.Data().Tables}
+	return &doctor.Aim{Spec: described.Target, Local: local}, nil
+}
+
+// diagnoseRedis checks the given server, and returns which ones may hold runs. A missing --redis is a finding too.
+func (f *doctorFlags) diagnoseRedis(ctx context.Context, redis *cli.Redis) ([]doctor.Finding, doctor.Holders) {
 	if _, err := redis.Address(); err != nil {
 		return []doctor.Finding{{
 			Check: "reachable", State: doctor.Warn,
-			Found: "no Redis given: only this machine was checked", Mend: "give --redis redis://host:port, or set LOADCTL_REDIS",
-		}}
+			Found: "no Redis given, so none was checked", Mend: "give --redis redis://host:port, or set LOADCTL_REDIS",
+		}}, doctor.Holders{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, doctorTime)
 	defer cancel()
 	redis.Warn(nil) // the finding says it
 	client, err := redis.Connect(ctx)
 	if err != nil {
-		return []doctor.Finding{doctor.Unreachable(err)}
+		return []doctor.Finding{doctor.Unreachable(err)}, doctor.Holders{}
 	}
 	defer cli.Close(client)
-	return doctor.Redis(ctx, client, workers)
+	return doctor.Redis(ctx, client, f.workers), doctor.FindHolders(ctx, client)
 }
 
 func problemError(n int) error {

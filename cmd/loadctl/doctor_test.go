@@ -132,7 +132,7 @@ func TestDoctorWithoutAServer(t *testing.T) {
 	right := redistest.Start(t, "--requirepass", "right")
 	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))
 	for _, c := range []struct{ address, state, found, mend string }{
-		{"", doctor.Warn, "no Redis given: only this machine was checked", "--redis redis://host:port"},
+		{"", doctor.Warn, "no Redis given, so none was checked", "--redis redis://host:port"},
 		{"redis://:" + secret + "@" + closed, doctor.Bad, "refused", "check --redis"},
 		{"redis://:" + secret + "@" + right.Addr(), doctor.Bad, "WRONGPASS", "password"},
 		{"redis://:12/" + secret + "@" + closed, doctor.Bad, "read the Redis URL", "check --redis"},
@@ -165,7 +165,14 @@ func TestDoctorRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"x"}, "usage: loadctl doctor"},
+		{[]string{"x"}, "url: is not a URL"},
+		{[]string{"http://h", "http://h"}, "usage: loadctl doctor"},
+		{[]string{"http://h", "--url", "http://h"}, "--url: is given twice"},
+		{[]string{"--http", "2"}, "--url: give what to request"},
+		{[]string{"--cert", "x"}, "--url: give what to request"},
+		{[]string{"http://h", "--streams", "2"}, "streams: HTTP/1.1 carries one request at a time"},
+		{[]string{"tcp://h:1", "-H", "a: b", "-d", "x"}, "header: tcp has none"},
+		{[]string{"http://h", "--qps", "5"}, "unknown flag: --qps"},
 		{[]string{"-o", "xml"}, "--output"},
 		{[]string{"--max-connections", "0"}, "--max-connections: give a number from 1"},
 		{[]string{"--max-connections", "1000001"}, "--max-connections: give a number from 1"},

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
-	"strings"
-	"sync"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -33,42 +31,14 @@ func apart(ctx context.Context, client redis.UniversalClient, target targets.Tar
 	if err != nil || len(theirs) == 0 {
 		return context.Cause(ctx)
 	}
-	ids, addresses := holders(limit, client)
+	holders := doctor.FindHolders(limit, client)
 	for _, server := range theirs {
-		if ids[server.ID] || addresses[server.Address] {
+		if holders.Has(server) {
 			return cli.Config(errors.New("the target is the Redis that holds the run; nothing was sent. Give another Redis in --url, or another one in --redis"))
 		}
-		if server.ID == "" || len(ids) == 0 {
+		if !holders.Certain(server) {
 			log.Warn("cannot read who the target is (INFO server); make sure that it is not the Redis that holds the run", "target", server.Address)
 		}
 	}
 	return nil
-}
-
-// holders returns the run_id and the address of each server that may hold the run, as far as they can be known.
-func holders(ctx context.Context, client redis.UniversalClient) (ids, addresses map[string]bool) {
-	ids, addresses = map[string]bool{}, map[string]bool{}
-	var mu sync.Mutex // a cluster is asked by several goroutines
-	ask := func(ctx context.Context, c *redis.Client) error {
-		id := ""
-		if text, err := c.Info(ctx, "server").Result(); err == nil {
-			id = targets.RunID(text)
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if id != "" {
-			ids[id] = true
-		}
-		if a, err := net.ResolveTCPAddr("tcp", c.Options().Addr); err == nil && !strings.HasPrefix(c.Options().Network, "unix") {
-			addresses[a.String()] = true
-		}
-		return nil
-	}
-	switch c := client.(type) {
-	case *redis.Client:
-		_ = ask(ctx, c)
-	case *redis.ClusterClient:
-		_ = c.ForEachShard(ctx, ask) // what cannot be asked is not known
-	}
-	return ids, addresses
 }

@@ -43,7 +43,7 @@ type Spec struct {
 	data                       []string
 	targetsFile, workloadFile  once
 	targetsPick                string
-	standIn, unrated           bool // a workload without a rate gets one, so that it can be checked; it did
+	standIn, unrated           bool // without a rate it gets one, so that the rest can be checked; it did
 	files                      Data
 	requests                   total
 }
@@ -74,6 +74,22 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	_ = c.RegisterFlagCompletionFunc("limiter", f.limiter.complete) // fails only where there is no such flag
 	f.schedule.complete(c)
 }
+
+// AddTargetFlags adds only those that say what is requested and how to connect, to a command that sends nothing: Spec then
+// returns a spec with any rate, and asks no server of gRPC. A URL may come as an argument too: see Request.
+func (f *Spec) AddTargetFlags(c *cobra.Command) {
+	f.AddFlags(&cobra.Command{})
+	f.command, f.standIn = c, true
+	_ = f.set.SetAnnotation("url", group, []string{"Request"}) // fails only where there is no such flag
+	f.set.VisitAll(func(flag *pflag.Flag) {
+		if title := GroupOf(flag); title == "Request" || title == "Connections" {
+			c.Flags().AddFlag(flag)
+		}
+	})
+}
+
+// Request makes an argument the URL, as --url does.
+func (f *Spec) Request(url string) { _ = f.url.Set(url) } // never fails
 
 // addLossFlags adds the flags for a lost Redis or controller.
 func (f *Spec) addLossFlags(s *pflag.FlagSet) {
@@ -116,9 +132,9 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	Group(s, "Connections")
 }
 
-// Given reports whether any of the flags was used.
+// Given reports whether any of the flags was used, or Request.
 func (f *Spec) Given(c *cobra.Command) bool {
-	used := false
+	used := f.url.times > 0
 	f.set.VisitAll(func(flag *pflag.Flag) { used = used || c.Flags().Changed(flag.Name) })
 	return used
 }
@@ -160,6 +176,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	}
 	if err = f.schedule.set(&s); err != nil {
 		return s, err
+	}
+	if f.standIn && f.workloadFile.text == "" && !f.schedule.rules() {
+		s.QPS, f.unrated = pacer.PerSecond(1), true
 	}
 	if s.Max && f.set.Changed("limiter") {
 		return s, fmt.Errorf("--limiter %s and --qps max: without a rate there is nothing to limit; give a rate, or leave --limiter out", f.limiter.name)

@@ -1,7 +1,8 @@
-// Package doctor finds out what keeps a machine or a Redis server from running load tests, and how to fix it.
+// Package doctor finds out what keeps a machine, a Redis server or an endpoint from load tests, and how to fix it.
 //
 //	findings := doctor.Machine(1000, 0)
 //	findings = append(findings, doctor.Redis(ctx, client, 0)...)
+//	findings = append(findings, doctor.Endpoint(ctx, doctor.Aim{Spec: spec})...)
 //	for _, f := range findings {
 //		fmt.Println(f.State, f.Check, f.Found, f.Mend)
 //	}
@@ -9,7 +10,9 @@
 // It changes nothing on the machine. On the server it creates a run and removes it again; if that is interrupted, the
 // run ends by itself within half a minute. If a check cannot get an answer, that is a finding, never an error.
 //
-// A check is a function that returns a Finding. It is listed in serverChecks or machineChecks.
+// An endpoint gets no request of a run, but over tcp and udp if only that tells whether it answers.
+//
+// A check is a function that returns a Finding. It is listed in serverChecks, machineChecks or Aim.shown.
 package doctor
 
 import (

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // TestSentinel: a master that Sentinels watch, then without one of them, then with one only.
@@ -35,6 +36,15 @@ func TestSentinel(t *testing.T) {
 	wants(t, "whole", all["role"], OK, "master")
 	wants(t, "whole", all["replication"], Warn, "min-replicas-to-write 1")
 	wants(t, "whole", all["scripts"], OK)
+	client, err := link.Connect(t.Context(), w.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	id := targets.RunID(w.Servers[0].Client().Info(t.Context(), "server").Val())
+	if h := FindHolders(t.Context(), client); !h.Has(targets.RedisServer{ID: id}) || h.Has(targets.RedisServer{ID: "other"}) {
+		t.Errorf("who holds the runs: %+v", h)
+	}
 	one, _, _ := strings.Cut(w.URL(), "&addr=")
 	wants(t, "one is named", found(one)["sentinel"], Warn, "names 1 of 3", "&addr=host:port")
 	for _, s := range w.Sentinels {

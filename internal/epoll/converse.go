@@ -39,7 +39,7 @@ func (c *Client) speak(p *place) {
 		c.converse(p)
 		return
 	}
-	c.alight(p, nil) // those who only had something to say
+	c.alight(p, nil)                                                      // those who only had something to say
 	if k := p.carrier; len(k.waiting) > 0 || k.riders == 0 && p.spent() { // there may be room for them now
 		c.reply(p)
 		return

@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/run"
@@ -99,7 +100,38 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 		delete(t.of, w.Process())
 	}
 	merge(&in, t.unrecorded())
-	return in, merge(&in, rest), nil
+	used = merge(&in, rest)
+	in.Budget.Held = unheard(s, in.Workers, in.Budget.Skipped)
+	in.Budget.Skipped -= in.Budget.Held
+	return in, used, nil
+}
+
+// reporting is how long after a loss a worker that has not reported may have been there before: each reports at least
+// every 5 s, in the largest fleet. Later it is a new one.
+const reporting = 6 * time.Second
+
+// unheard returns how many of the slots without an owner may be those of workers. A state that has forgotten owners learns
+// of them by what the workers report, and each report is up to an interval old. While workers have not joined again, or
+// not reported since, any of these slots may be theirs.
+func unheard(s *run.State, workers []report.WorkerInput, ownerless int64) int64 {
+	switch {
+	case !s.Forgetful || !s.EndedAt.IsZero():
+		return 0
+	case s.Unclaimed():
+		return ownerless
+	}
+	early := s.Now().Sub(s.Restored) < reporting
+	here := slices.DeleteFunc(slices.Clone(workers), func(w report.WorkerInput) bool { return !present(w.State) })
+	if early && (len(here) == 0 || slices.ContainsFunc(here, func(w report.WorkerInput) bool { return w.Total == nil })) {
+		return ownerless
+	}
+	since := s.Now()
+	for _, w := range here {
+		if w.Total != nil && run.TimeOf(w.Total.End).Before(since) {
+			since = run.TimeOf(w.Total.End)
+		}
+	}
+	return min(ownerless, s.Asked-s.AskedAt(since))
 }
 
 // input returns what the report needs of one incarnation.

@@ -46,11 +46,26 @@ func (o RateOrder) CheckOver() error {
 
 // Give changes the rate of the run. ErrInexact says that the flows of the run cannot have exactly this rate.
 func (o RateOrder) Give(ctx context.Context, r *Run) (Change, error) {
-	slots, err := spec.FlowRate(r.Spec.Target, o.Rate)
+	slots, err := o.slots(r)
 	if err != nil {
-		return Change{}, fmt.Errorf("%w: %w", ErrInexact, err)
+		return Change{}, err
 	}
 	return r.SetRate(ctx, slots, o.Over)
+}
+
+// Fits returns the error of Give that does not depend on Redis: ErrInexact, or nil.
+func (o RateOrder) Fits(r *Run) error {
+	_, err := o.slots(r)
+	return err
+}
+
+// slots returns the rate in slots.
+func (o RateOrder) slots(r *Run) (pacer.Rate, error) {
+	slots, err := spec.FlowRate(r.Spec.Target, o.Rate)
+	if err != nil {
+		return slots, fmt.Errorf("%w: %w", ErrInexact, err)
+	}
+	return slots, nil
 }
 
 // ErrInexact says that a rate of requests is no exact rate of flows.

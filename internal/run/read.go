@@ -123,10 +123,16 @@ func (r *Run) parse(t stateText, much part) (s *State, err error) {
 	}
 	err = cmp.Or(a.check(t.budget, r.Spec.HasLimiter()), a.parseLaws(t))
 	if err == nil && much == readAll {
-		err = cmp.Or(a.parsePlan(t.budget), a.parseBurst(t.budget), a.audit(t))
+		err = cmp.Or(a.parsePlan(t.budget), a.parseBurst(t.budget))
 	}
 	if err == nil {
-		err = cmp.Or(a.parseRestored(t.budget), a.parseMembers(t))
+		err = a.parseRestored(t.budget)
+	}
+	if err == nil && much == readAll {
+		err = a.audit(t) // it needs to know when the state was restored
+	}
+	if err == nil {
+		err = a.parseMembers(t)
 	}
 	if err != nil {
 		return nil, spec.Broken(r.Name, err.Error())

@@ -80,6 +80,10 @@ type Worker struct {
 // Now returns when the state was read, by the Redis clock.
 func (s *State) Now() time.Time { return s.now }
 
+// Unclaimed reports whether workers that this server does not know may be sending: it has forgotten them, and they have
+// not called since.
+func (s *State) Unclaimed() bool { return !s.unclaimed.IsZero() }
+
 // Process names one process of a worker, as its snapshots do.
 func (w Worker) Process() string { return w.ID + "/" + w.Incarnation }
 

@@ -30,6 +30,7 @@ type view struct {
 
 	asks  question
 	typed string
+	wrong string // with what is typed
 
 	inks inks
 }
@@ -177,7 +178,7 @@ func (v view) rateText() string {
 // timeText says how long the run has gone on, and how long it will.
 func (v view) timeText() string {
 	l := v.look
-	text := clock(l.Elapsed())
+	text := clock(l.Report.Length())
 	switch left := l.Left(); {
 	case l.LeftNS > 0:
 		return text + ", " + clock(l.LeftNS) + " left after the pause"
@@ -234,7 +235,7 @@ func (v view) rates(rows int) []string {
 			values = append(values, k.of(p))
 		}
 		if n := len(values); n > 0 {
-			now = rate(float64(values[n-1])/float64(max(1, l.Report.SeriesWidthS))) + "/s"
+			now = measured(float64(values[n-1])/float64(max(1, l.Report.SeriesWidthS))) + "/s"
 		}
 		plot := spark(values, top, v.width-36, high)
 		for i, line := range plot {
@@ -300,7 +301,10 @@ func frequent(errors map[string]int64) string {
 // count formats a number of things.
 func count(n int64) string { return units.Groups(strconv.FormatInt(n, 10)) }
 
-// rate formats requests per second, to a thousandth.
+// measured formats requests per second that were counted, as reports do.
+func measured(v float64) string { return units.Groups(units.Rate(v)) }
+
+// rate formats requests per second that are asked for, to a thousandth.
 func rate(v float64) string {
 	return units.Groups(strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64))
 }

@@ -28,13 +28,24 @@ func tenMinutes(t *testing.T, seconds int64, width, height int) *Screen {
 	rep := report.Build(reporttest.TenMinutes(t, seconds))
 	rep.Running = true
 	s := &Screen{options: Options{Run: "checkout", Quit: "leave", Give: nil}, width: width, height: height, orders: make(chan Order, mostOrders)}
-	state := &run.State{Run: "checkout", Phase: "running", Rate: 800, RateThen: 800, Members: int64(len(rep.Workers)), StartedAt: rep.StartedAt}
+	pulses := map[string]results.Pulse{}
+	var workers []run.Worker
+	var active int64
+	for i, w := range rep.Workers {
+		if w.State == "active" {
+			active++
+		}
+		workers = append(workers, run.Worker{ID: w.ID, Incarnation: w.Incarnation, State: w.State, Weight: 1})
+		pulses[w.ID+"/"+w.Incarnation] = results.Pulse{End: 1_003_000, Sent: 113 + int64(i%3), LagP99NS: 180_000 + int64(i)*1100}
+	}
+	state := &run.State{Run: "checkout", Phase: "running", Rate: 800, RateThen: 800, Members: active, StartedAt: rep.StartedAt, Workers: workers}
 	s.Show(results.Look{
 		Progress: results.Progress{
 			State: state, At: rep.StartedAt.Add(time.Duration(seconds) * time.Second), AskedAt: rep.Asked, Latency: record.NewHistogram(), InFlight: 12,
 			Counts: record.Counts{Sent: rep.Sent, Completed: rep.Audit.Completed, Failed: rep.Audit.Failed, LateDropped: rep.Audit.LateDropped},
 		},
 		Report: rep,
+		Pulses: pulses,
 	})
 	return s
 }

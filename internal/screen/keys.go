@@ -39,8 +39,15 @@ func (v view) forbidden() string {
 	return ""
 }
 
-// footer lists the keys. Those that are not possible now are grey.
+// footer lists the keys. Those that are not possible now are grey. While a rate is typed it says what may be typed, or
+// what is wrong.
 func (v view) footer() string {
+	switch {
+	case v.asks == theRate && v.wrong != "":
+		return v.inks.bad.Render(cell(v.wrong, v.width))
+	case v.asks == theRate:
+		return v.inks.faint.Render("500, 2k, or 2k over 30s   enter sets the rate   esc leaves it as it is")
+	}
 	var all []string
 	for _, k := range v.keys() {
 		if k.why != "" {
@@ -56,7 +63,7 @@ func (v view) footer() string {
 func (v view) answer() string {
 	switch {
 	case v.asks == theRate:
-		return v.inks.strong.Render("rate: ") + v.typed + v.inks.marked.Render(" ") + v.inks.faint.Render("  of the whole cluster: 500, 2k, 2k over 30s; enter or esc")
+		return v.inks.strong.Render("rate of the whole cluster: ") + v.typed + v.inks.marked.Render(" ")
 	case v.asks == theStop:
 		return v.inks.bad.Render(cell("y stops "+v.run+", any other key does not. It cannot be started again.", v.width))
 	case v.refused:

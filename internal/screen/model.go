@@ -15,6 +15,7 @@ type model struct {
 	screen *Screen
 	asks   question
 	typed  string // the answer so far
+	wrong  string // what is wrong with it; "" = nothing is, as far as known
 	wanted wanted
 	held   held
 }
@@ -68,7 +69,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.screen.resize(msg.Width, msg.Height)
 	case tea.PasteMsg:
 		if m.asks == theRate {
-			m.typed = typed(m.typed, msg.Content)
+			m.typed, m.wrong = typed(m.typed, msg.Content), ""
 		}
 	case tea.KeyPressMsg:
 		return m.key(msg)
@@ -138,7 +139,7 @@ func (m model) act(key string, v view) model {
 	case "-":
 		m.step(v, 0.9)
 	case "r":
-		m.asks, m.typed = theRate, ""
+		m.asks, m.typed, m.wrong = theRate, "", ""
 	case "s":
 		m.asks = theStop
 	case "space":
@@ -181,6 +182,7 @@ func plain(v float64) string { return strconv.FormatFloat(math.Round(v*1e9)/1e9,
 
 // rateKey takes a key of a rate that is typed.
 func (m model) rateKey(k tea.KeyPressMsg) model {
+	m.wrong = ""
 	switch k.String() {
 	case "esc":
 		m.asks = nothing
@@ -190,14 +192,29 @@ func (m model) rateKey(k tea.KeyPressMsg) model {
 	case "ctrl+u":
 		m.typed = ""
 	case "enter":
-		m.asks = nothing
-		if text := strings.Fields(strings.Replace(m.typed, " over ", " ", 1)); len(text) > 0 {
-			m.wanted = wanted{}
-			m.screen.order(Order{Command: "set-rate", Rate: text[0], Over: strings.Join(text[1:], " ")})
-		}
+		return m.setRate()
 	default:
 		m.typed = typed(m.typed, k.Text)
 	}
+	return m
+}
+
+// setRate sets the rate that was typed. One that cannot be read stays, so that it can be corrected.
+func (m model) setRate() model {
+	text := strings.Fields(strings.Replace(m.typed, " over ", " ", 1))
+	if len(text) == 0 {
+		m.asks = nothing
+		return m
+	}
+	o := Order{Command: "set-rate", Rate: text[0], Over: strings.Join(text[1:], " ")}
+	if check := m.screen.options.Check; check != nil {
+		if err := check(o); err != nil {
+			m.wrong = err.Error()
+			return m
+		}
+	}
+	m.asks, m.wanted = nothing, wanted{}
+	m.screen.order(o)
 	return m
 }
 
@@ -221,7 +238,7 @@ func (s *Screen) resize(width, height int) {
 // View returns the frame.
 func (m model) View() tea.View {
 	v := m.screen.view()
-	v.asks, v.typed = m.asks, m.typed
+	v.asks, v.typed, v.wrong = m.asks, m.typed, m.wrong
 	out := tea.NewView(strings.Join(v.full(), "\n"))
 	out.AltScreen = true
 	return out

@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/loadctl/loadctl/internal/run"
 )
 
 // pressed returns the key of a name.
@@ -83,6 +86,46 @@ func TestKeys(t *testing.T) {
 		got := press(t, s, keys...)
 		if !slices.Equal(got, c.want) || c.says != "" && s.said != c.says {
 			t.Errorf("%s: %+v, want %+v; it says %q, want %q", c.name, got, c.want, s.said, c.says)
+		}
+	}
+}
+
+// TestWrongRate: a rate that cannot be read stays in the prompt, with the reason, until it is corrected or left.
+func TestWrongRate(t *testing.T) {
+	t.Parallel()
+	s := tenMinutes(t, 20, 80, 24)
+	s.options.Give = func(context.Context, Order) (string, error) { return "", nil }
+	s.options.Check = func(o Order) error {
+		_, err := run.ParseRateOrder(o.Rate, o.Over)
+		return err
+	}
+	for _, c := range []struct {
+		keys        []string
+		want        []Order
+		line, below string // the prompt, and what stands below it
+	}{
+		{[]string{"r"}, nil, "rate of the whole cluster:", "enter sets the rate   esc leaves it as it is"},
+		{[]string{"r", "2", "x", "enter"}, nil, "rate of the whole cluster: 2x", `rate "2x": not a number of requests per second; write 500`},
+		{[]string{"r", "2", "x", "enter", "enter"}, nil, "rate of the whole cluster: 2x", `rate "2x": not a number`},
+		{[]string{"r", "2", "x", "enter", "backspace"}, nil, "rate of the whole cluster: 2", "enter sets the rate"},
+		{[]string{"r", "2", "x", "enter", "backspace", "k", "enter"}, []Order{{Command: "set-rate", Rate: "2k"}}, "set-rate …", "10 % more"},
+		{[]string{"r", "2", "x", "enter", "esc"}, nil, "", "10 % more"},
+		{[]string{"r", "2", " ", "o", "v", "e", "r", "enter"}, nil, "rate of the whole cluster: 2 over", `over: "over" is not a duration`},
+		{append([]string{"r"}, strings.Split("2 over 0s\r", "")...), []Order{{"set-rate", "2", "0s"}}, "", ""}, // at once
+	} {
+		s.tell("", false)
+		var m tea.Model = newModel(s)
+		for _, k := range c.keys {
+			m, _ = m.Update(pressed(map[bool]string{true: "enter", false: k}[k == "\r"]))
+		}
+		var orders []Order
+		for len(s.orders) > 0 {
+			orders = append(orders, <-s.orders)
+		}
+		lines := strings.Split(ansi.Strip(m.View().Content), "\n")
+		line, below := lines[len(lines)-2], lines[len(lines)-1]
+		if !slices.Equal(orders, c.want) || !strings.HasPrefix(line, c.line) || !strings.Contains(below, c.below) {
+			t.Errorf("%v: %+v, %q, %q", c.keys, orders, line, below)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (s *Screen) order(o Order) {
 	case s.orders <- o:
 		s.tell(o.Command+" …", false)
 	default:
-		s.tell("Redis has not answered the commands before; this one was not given", true)
+		s.tell("Redis has not answered earlier commands, so this one was not given", true)
 	}
 }
 

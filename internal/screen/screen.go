@@ -29,6 +29,9 @@ type Options struct {
 	// the screen is read-only.
 	Give func(ctx context.Context, o Order) (string, error)
 
+	// Check says what is wrong with the rate of an order, before it is given; nil = nothing is. It may be nil.
+	Check func(o Order) error
+
 	// Interrupt is what Ctrl-C does. nil = nothing.
 	Interrupt func()
 

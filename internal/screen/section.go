@@ -78,14 +78,14 @@ func (v view) labels() section {
 // workers are the processes of the fleet, those with problems first.
 func (v view) workers() section {
 	fleet := v.fleet
-	title := cell(fmt.Sprintf("WORKERS %s", states(fleet)), max(0, 28)) + cell("state", 9) + number("share", 8) + number("sent/s", 11) + number("lag p99", 10)
+	title := cell(fmt.Sprintf("WORKERS %s", states(fleet)), max(0, 28)) + cell("state", 9) + number("share", 9) + number("sent/s", 10) + number("lag p99", 10)
 	return section{title, len(fleet), func(i, width int) string {
 		m := fleet[i]
 		state := v.inks.good
 		if m.State != "active" {
 			state = v.inks.doubt
 		}
-		line := cell(m.ID, 27) + " " + state.Render(cell(m.State, 9)) + number(units.Percent(m.Share)+"%", 8) + number(rate(m.Rate), 11) + number(spent(m.LagP99NS), 10)
+		line := cell(m.ID, 27) + " " + state.Render(cell(m.State, 9)) + number(units.Percent(m.Share)+" %", 9) + number(measured(m.Rate), 10) + number(spent(m.LagP99NS), 10)
 		if len(m.Verdicts) > 0 {
 			line += "  " + v.inks.doubt.Render(cell(m.Verdicts[0].Text, width-67))
 		}
@@ -123,13 +123,13 @@ func (v view) events() section {
 	}}
 }
 
-// said returns an event in words.
+// said returns an event in words: who did what.
 func said(e report.Event) string {
-	text := e.Kind
+	text := e.Who + " " + e.Kind
 	if e.What != "" {
-		text += " " + e.What
+		text += ": " + e.What
 	}
-	return text + " (" + e.Who + ")"
+	return text
 }
 
 // messages are those of this process, the newest first.

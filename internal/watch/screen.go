@@ -42,6 +42,13 @@ func onScreen(ctx context.Context, o Options, in, out *os.File, r *run.Run, take
 	}
 	if !o.ReadOnly {
 		options.Give = func(ctx context.Context, order screen.Order) (string, error) { return give(ctx, r, order) }
+		options.Check = func(order screen.Order) error {
+			to, err := run.ParseRateOrder(order.Rate, order.Over)
+			if err != nil {
+				return err
+			}
+			return to.Fits(r)
+		}
 	}
 	return hold(ctx, options, results.NewLive(r).Look, taken)
 }

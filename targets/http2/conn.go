@@ -93,6 +93,10 @@ func (c *Conn) Room() int {
 	return int(max(0, most-int64(len(c.open)-len(c.kept))))
 }
 
+// Allows returns how many streams the server allows at the same time, and whether it has said so. If it names no number,
+// it is that of streams that we open at most.
+func (c *Conn) Allows() (streams int64, said bool) { return int64(c.peer.streams), c.greeted }
+
 // Leaving reports whether the connection takes no more streams, ever: it ended, the server sent GOAWAY, or no ids are
 // left. Close it when Streams is 0.
 func (c *Conn) Leaving() bool { return c.err != nil || c.leaving || c.next > lastID }

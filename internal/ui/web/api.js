@@ -6,7 +6,7 @@ export class Refusal extends Error {
   }
 }
 
-export const sessionOver = "This browser is not logged in, or no longer. Open the address again that loadctl ui has printed.";
+export const sessionOver = "This browser is not logged in. Open the newest address that loadctl ui has printed: each works once.";
 
 // read returns the JSON at a path.
 export function read(path) {

@@ -21,11 +21,11 @@ export function audit() {
     box: pair,
     show: (frame) => {
       const check = frame.checks.find((c) => c.name === "audit");
-      say(lead, check?.result === "passed" ? "Every request is accounted for." : frame.report.running ? "The run goes on: held requests are not decided yet." : check?.text ?? "");
+      say(lead, check?.result === "passed" ? "Every request is accounted for." : frame.report.running ? "The run goes on. Held requests belong to a worker that has not reported them yet." : check?.text ?? "");
       terms(equationOf(frame.report));
       const found = limitsOf(frame.fleet);
       const generator = frame.checks.find((c) => c.name === "generator");
-      say(limit, found.length ? "" : generator?.result === "undecided" ? `It is not known: ${generator.text}.` : "No limit was found in what the workers measured of themselves.");
+      say(limit, found.length ? "" : generator?.result === "undecided" ? `It cannot be told: ${generator.text}.` : "No worker met a limit of its own.");
       lines(limits, found);
       lines(notes, frame.report.notes ?? []);
       title.hidden = notes.hidden = !frame.report.notes?.length;

@@ -7,8 +7,8 @@ import { cells, figure, section, table } from "./parts.js";
 export function comparison(root, c, chart) {
   const [base, other] = c.sides;
   const { figures, notes } = c.results[0];
-  const box = section("Figures", "", `${other.name} compared with ${base.name}. All intervals together hold with 95 %.`);
-  const t = table("counts compared", "Figures", ["figure", "#base", "#other", "#difference", "#from", "#to", "what that means"]);
+  const box = section("Figures", "", `${other.name} compared with ${base.name}. With 95 % confidence, all intervals are right at the same time.`);
+  const t = table("counts compared", "Figures", ["figure", "#base", "#other", "#difference", "#from", "#to", "meaning"]);
   for (const row of figures) {
     const line = t.body.insertRow();
     line.className = meaning(row)[0];
@@ -17,10 +17,10 @@ export function comparison(root, c, chart) {
   }
   box.append(t.box);
   const said = [...(c.warnings ?? []), ...(notes ?? [])];
-  const know = section("What to know", said.length ? "" : "none");
+  const know = section("Notes", said.length ? "" : "none");
   const list = element("ul", "lines");
   list.append(...said.map((text) => element("li", "", text)));
-  know.append(said.length ? list : element("p", "lead", "Nothing speaks against this comparison."));
+  know.append(said.length ? list : element("p", "lead", "The two can be compared."));
   root.append(box, know);
   const drawn = curves(root, c.curves ?? [], chart);
   return { end: () => drawn?.end() };

@@ -48,7 +48,7 @@ async function send(run, name, body, done, said, tell) {
   said.className = "said";
   try {
     const change = await command(run, name, body);
-    say(said, change.changed === false ? "It was so already." : done);
+    say(said, change.changed === false ? "Nothing to change: it was so already." : done);
     return "";
   } catch (e) {
     said.className = "said refused";
@@ -76,13 +76,13 @@ function field(label, placeholder, name) {
 function rateForm(now, give) {
   const box = element("form", "rate");
   const to = field("Rate of the whole fleet", "such as 500 or 2k", "rate");
-  const over = field("over (optional)", "such as 30s", "over");
+  const over = field("over (empty = at once)", "such as 30s", "over");
   const go = element("button", "strong", "Set the rate");
   go.type = "submit";
   box.append(to.box, over.box, go);
   const change = async (text, time) => {
     now.wanted = { rate: Number(text), at: Date.parse(now.frame.at) }; // at once: the next press may come before the answer
-    const why = await give("rate", time ? { rate: text, over: time } : { rate: text }, `The rate becomes ${text} requests/s${time ? ` over ${time}` : ""}.`);
+    const why = await give("rate", time ? { rate: text, over: time } : { rate: text }, `The rate is set to ${text} requests/s${time ? `, over ${time}` : ""}.`);
     if (why) now.wanted = null;
     return why;
   };
@@ -102,7 +102,7 @@ function rateForm(now, give) {
     box,
     steps,
     show: (frame) => {
-      to.input.placeholder = frame.report.closed_loop ? "it has no rate" : `now ${rate(requestsOf(frame, frame.rate || frame.rate_then))} requests/s`;
+      to.input.placeholder = frame.report.closed_loop ? "a closed loop has no rate" : `now ${rate(requestsOf(frame, frame.rate || frame.rate_then))} requests/s`;
       all.forEach((e) => (e.disabled = Boolean(frame.report.closed_loop)));
     },
   };

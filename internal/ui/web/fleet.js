@@ -4,7 +4,7 @@ import { element, say } from "./dom.js";
 import { count, duration, rate, share } from "./format.js";
 import { button, cells, rows, section, table } from "./parts.js";
 
-const columns = ["worker", "state", "#share", "#rate", "#in flight", "#lag p99", "#sent", "#late dropped", "#last seen", "limits that it met", ""];
+const columns = ["worker", "state", "#share", "#rate", "#in flight", "#lag p99", "#sent", "#late dropped", "#last seen", "limits it met", ""];
 
 // fleetView shows each process of the workers, and removes dead ones.
 export function fleetView(root, name, tell) {
@@ -14,13 +14,13 @@ export function fleetView(root, name, tell) {
   const t = table("counts fleet", "Workers", columns);
   const said = element("p", "said");
   said.setAttribute("role", "status");
-  const hint = element("p", "hint", "Share: of the schedule now. Rate, in flight and lag: in the newest second. Lag: how much later than due requests were sent.");
+  const hint = element("p", "hint", "Share: of the schedule now. Rate, in flight and lag: in the newest second. Lag: how late requests left.");
   box.append(lead, none, t.box, said, hint);
   root.append(box);
   const ask = (m) => confirm({
     title: `Remove ${m.id}?`,
     texts: ["Its process counts as dead, and its share goes to the others half a second later.",
-      "Remove it only if the process is dead: if it is alive and cut off, it sends until its promise ends, and slots are sent twice. If it is alive and connected, it joins again."],
+      "Remove it only if the process is dead: if it is alive and cut off, it sends until its promise ends, and some requests are sent twice. If it is alive and connected, it joins again."],
     yes: "Remove the worker",
     anyway: "Remove it anyway",
     act: async (force) => {
@@ -63,7 +63,7 @@ function memberRow(line, member, ask) {
       count(m.sent), count(m.late_dropped), ago(m), (m.verdicts ?? []).map((v) => `${v.limit}: ${v.text}`).join("; ") || "none"]);
     remove.hidden = !present;
     remove.disabled = !m.can;
-    remove.title = m.can ? "" : "It needs a run that goes on, and loadctl ui with --control.";
+    remove.title = m.can ? "" : "To remove workers, the run must go on, and loadctl ui must run with --control.";
   };
 }
 

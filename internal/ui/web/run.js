@@ -34,7 +34,7 @@ export function runView(root, name, tell) {
 }
 
 const requests = {
-  name: "requests", title: "Requests over time", hint: "Per second. Marks are numbered as below.", marks: true,
+  name: "requests", title: "Requests over time", hint: "Per second. Numbers on the chart are the events listed below it.", marks: true,
   empty: ({ report }) => (report.series.length ? "" : "The run has not begun, so there is nothing to draw."),
   options: requestsOverTime,
 };

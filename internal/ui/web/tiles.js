@@ -28,8 +28,8 @@ function tile(box, kind, label) {
 }
 
 const whole = (n, more, path) => [count(n), more, n, path];
-const time = (r, name, one) => (r.latency_ns.max ? [bound(r, name) + duration(r.latency_ns[name]), `1 in ${count(one)} is slower`, r.latency_ns[name], "latency_ns." + name]
-  : ["–", "nothing has ended", 0, "latency_ns." + name]);
+const time = (r, name, one) => (r.latency_ns.max ? [bound(r, name) + duration(r.latency_ns[name]), `1 request in ${count(one)} is slower`, r.latency_ns[name], "latency_ns." + name]
+  : ["–", "no request has ended", 0, "latency_ns." + name]);
 
 // bound marks a percentile of which only a lower bound is known.
 function bound(r, name) {
@@ -40,7 +40,7 @@ function bound(r, name) {
 const figures = [
   ["asked", "asked", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : whole(r.asked, f.steps_per_flow > 1 ? "flows, by the schedule" : "by the schedule", "asked"))],
   ["sent", "sent", (f, r) => whole(r.sent, `${rate(r.rate)}${f.steps_per_flow > 1 ? " flows" : ""}/s on average`, "sent")],
-  ["ok", "ok", (f, r) => whole(r.audit.completed, r.audit.completed + r.audit.failed ? `${rate(r.throughput)}/s · ${share(r.success)}` : "nothing has ended", "audit.completed")],
+  ["ok", "ok", (f, r) => whole(r.audit.completed, r.audit.completed + r.audit.failed ? `${rate(r.throughput)}/s · ${share(r.success)}` : "no request has ended", "audit.completed")],
   ["failed", "failed", (f, r) => whole(r.audit.failed, mostFrequent(r.errors), "audit.failed")],
   ["", "in flight", (f) => [count(f.in_flight), "sent, not ended"]],
   ["", "workers", (f) => [count(f.members), absent(f)]],
@@ -49,7 +49,7 @@ const figures = [
   ["p50", "latency p50", (f, r) => time(r, "p50", 2)],
   ["p99", "latency p99", (f, r) => time(r, "p99", 100)],
   ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
-  ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "sent after due", r.lag_ns.p99, "lag_ns.p99"]],
+  ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "how late requests left", r.lag_ns.p99, "lag_ns.p99"]],
 ];
 
 function mostFrequent(errors) {
@@ -60,7 +60,7 @@ function mostFrequent(errors) {
 function absent(f) {
   const silent = f.fleet_states?.silent ?? 0;
   if (silent) return `${count(silent)} silent`;
-  return f.phase === "waiting" && f.min_workers ? `it begins with ${count(f.min_workers)}` : "take part";
+  return f.phase === "waiting" && f.min_workers ? `it begins with ${count(f.min_workers)}` : "in the run";
 }
 
 function next(f) {

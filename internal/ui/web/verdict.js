@@ -85,7 +85,7 @@ const phases = {
 };
 
 function said(frame) {
-  if (frame.phase === "waiting") return frame.min_workers ? `It begins when ${frame.min_workers} workers have joined; ${frame.members} are here.` : "It begins with the command start.";
+  if (frame.phase === "waiting") return frame.min_workers ? `It begins when ${frame.min_workers} workers have joined; ${frame.members} are here.` : "It begins with loadctl start.";
   if (frame.phase === "paused") return "Nothing is sent until it is resumed.";
   return ["stopped", "ended"].includes(frame.phase) ? "The last figures of the workers are on their way." : "";
 }

@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// soon is how long before its end a certificate gets a warning.
+const soon = 7 * 24 * time.Hour
+
+// tlsOf tells the version of TLS and how long the server's certificate is valid. unchecked: any certificate is accepted.
+func tlsOf(s *tls.ConnectionState, unchecked bool, now time.Time) Finding {
+	text := tls.VersionName(s.Version)
+	if len(s.PeerCertificates) == 0 {
+		return ok(text)
+	}
+	leaf := s.PeerCertificates[0]
+	left := leaf.NotAfter.Sub(now)
+	until := leaf.NotAfter.UTC().Format(time.DateOnly)
+	if unchecked {
+		text += ", certificate not checked (-k)"
+	}
+	switch {
+	case left < 0:
+		return warn(text+", certificate ended on "+until, "renew the certificate of the server")
+	case left < soon:
+		return warn(fmt.Sprintf("%s, certificate ends on %s, in %s", text, until, days(left)), "renew the certificate of the server: after that, new connections fail")
+	}
+	return ok(fmt.Sprintf("%s, certificate until %s, %s", text, until, days(left)))
+}
+
+// days writes a time in days, or in hours if it is less than two.
+func days(d time.Duration) string {
+	if d < 48*time.Hour {
+		return fmt.Sprintf("%d hours", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
+}
+
+// remedyEndpoint says what to do about a server that cannot be used.
+func remedyEndpoint(c targets.Contact) string {
+	if mend := remedyTLS(c.Err); mend != "" {
+		return mend
+	}
+	if errors.Is(c.Err, targets.ErrNoQUIC) {
+		return "check host, port and firewalls, or leave out --http 3"
+	}
+	switch c.Class {
+	case targets.ClassDNS:
+		return "check the host in the URL, and the name servers of this machine"
+	case targets.ClassConnect:
+		return "start the server, or check host, port and firewalls"
+	case targets.ClassTimeout:
+		return "check host and port, and whether a firewall drops what is sent"
+	case targets.ClassTLS:
+		return "check the certificates: --cacert for the server's, --cert and --key for one of your own"
+	case targets.ClassEOF, targets.ClassReset:
+		return "check the URL, its port and its scheme (with TLS or without), and the log of the server"
+	case targets.ClassProtocol:
+		return misspoken(c)
+	case targets.ClassStatus:
+		return "check the path of the URL, -H and --auth"
+	}
+	if strings.HasPrefix(c.Class, targets.ClassReply) {
+		return "check user, password and database in the URL"
+	}
+	return "check the URL"
+}
+
+// misspoken says what to do about a server that speaks another protocol.
+func misspoken(c targets.Contact) string {
+	scheme, _, _ := strings.Cut(c.URL, ":")
+	switch scheme {
+	case "ws", "wss":
+		return "check host, port and path: the server does not speak WebSocket there"
+	case "redis", "rediss":
+		return "check the port: no Redis answers there"
+	case "grpc", "grpcs":
+		return "check the port: gRPC needs HTTP/2"
+	}
+	return "check the port, or leave out --http 2"
+}
+
+// remedyTLS says what to do about an error of TLS; "" if it is none that is known.
+func remedyTLS(err error) string {
+	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
+		return "the server does not speak TLS there: write the scheme without s, such as http://"
+	}
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return "trust its authority with --cacert FILE, or accept any certificate with -k"
+	}
+	if _, other := errors.AsType[x509.HostnameError](err); other {
+		return "write the name in its certificate in the URL and its address in --connect-to, or accept any certificate with -k"
+	}
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return "renew the certificate of the server, or accept any with -k"
+	}
+	if text := err.Error(); strings.Contains(text, "certificate required") {
+		return "the server wants a certificate of yours: give --cert FILE and --key FILE"
+	}
+	return ""
+}

@@ -1,0 +1,269 @@
+package targets
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Contact is what one connection shows of a server before any request.
+type Contact struct {
+	URL     string               // of a request that goes there, without secrets
+	Host    string               // where the connection had to go: host:port, or the path of a socket
+	Address string               // that it reached; "" = none
+	Took    time.Duration        // to open the connection
+	TLS     *tls.ConnectionState // nil = without TLS
+
+	HTTP    string // version that the connection carries: HTTP1, HTTP2 or HTTP3; "" = of another protocol
+	Streams int64  // requests at a time that the server allows with HTTP/2 or 3; of 3 up to Spec.Streams
+
+	Upgraded    bool   // a handshake of WebSocket was made
+	Offered     bool   // with subprotocols
+	Subprotocol string // that the server chose of them; "" = none
+
+	Redis *RedisServer // nil = no Redis
+
+	Sent  bool          // a payload was sent over tcp or udp, because a reply is expected
+	Reply Outcome       // of that
+	Waits time.Duration // for the reply
+
+	Err   error  // why there is no connection, or not such a one; nil = there is
+	Class string // of Err
+}
+
+// A contacting is a target that can make a Contact.
+type contacting interface {
+	leads() endpoint
+	contact(ctx context.Context) Contact // by the deadline of ctx
+}
+
+// Contacts opens one connection to each server that requests go to, as these would, and closes it. With HTTPAuto it opens
+// another one before, to ask for the version. It sends no request of HTTP, WebSocket, gRPC or Redis; a Redis is asked
+// INFO server. Over tcp and udp it sends the first payload if a reply is expected, because nothing else tells whether one
+// comes. ctx must have a deadline, which counts for each server. The descriptors of gRPC may be missing.
+//
+// An error says that no connection was tried. What is wrong with a server is in its Contact.
+func (s Spec) Contacts(ctx context.Context, local Local) ([]Contact, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	if err := cmp.Or(local.validate(), s.checkTables(local.Tables), s.checkCredential(local)); err != nil {
+		return nil, err
+	}
+	settled, unsettled := s.Settle(ctx, local)
+	if s = settled; unsettled != nil {
+		s.HTTP, s.Streams = HTTP1, 0 // the contact tells better why
+	}
+	connections, err := newPool(s, local)
+	if err != nil {
+		return nil, err
+	}
+	defer connections.close()
+	if connections.sessions != nil {
+		defer connections.sessions.close()
+	}
+	var servers []contacting
+	var found []Contact
+	known := map[endpoint]bool{}
+	for i, one := range s.steps() {
+		target, err := one.openToContact(local, connections)
+		if err != nil {
+			return nil, s.blame(i, err)
+		}
+		server, connects := target.(contacting)
+		if !connects || known[server.leads()] {
+			continue
+		}
+		known[server.leads()] = true
+		servers, found = append(servers, server), append(found, Contact{URL: one.Redacted().URL, Host: server.leads().address})
+	}
+	var all sync.WaitGroup
+	for i, server := range servers {
+		all.Go(func() { found[i] = found[i].with(server.contact(ctx)) })
+	}
+	all.Wait()
+	if unsettled != nil && !slices.ContainsFunc(found, func(c Contact) bool { return c.Err != nil }) {
+		return nil, unsettled
+	}
+	return found, nil
+}
+
+// openToContact returns the target of a step. Who only connects need not know what a method of gRPC takes.
+func (s Spec) openToContact(local Local, connections *pool) (Target, error) {
+	k, _, err := s.kind()
+	if err != nil {
+		return nil, err
+	}
+	if IsGRPC(s.URL) {
+		return newHTTP(s, local, connections)
+	}
+	return k.open(s, local, connections)
+}
+
+// with returns what a server has shown, with the URL and the host.
+func (c Contact) with(shown Contact) Contact {
+	shown.URL, shown.Host = c.URL, c.Host
+	return shown
+}
+
+// opened returns what a connection shows that was just opened.
+func opened(c *conn, began time.Time) Contact {
+	shown := Contact{Address: c.raw.RemoteAddr().String(), Took: time.Since(began)}
+	if secure, ok := c.wire.(*tls.Conn); ok {
+		state := secure.ConnectionState()
+		shown.TLS = &state
+	}
+	return shown
+}
+
+// failed adds why a connection is not as it should be.
+func (c Contact) failed(ctx context.Context, err error, rest string) Contact {
+	c.Err = blame(ctx, err)
+	c.Class = classify(c.Err, rest)
+	return c
+}
+
+// contact opens a connection, and waits for the settings of HTTP/2.
+func (t *httpTarget) contact(ctx context.Context) Contact {
+	began := time.Now()
+	deadline, _ := ctx.Deadline()
+	c, err := t.pool.dial(ctx, deadline, t.first.to)
+	if err != nil {
+		return Contact{}.failed(ctx, err, ClassOther)
+	}
+	defer c.close(true)
+	shown := opened(c, began)
+	if shown.HTTP = HTTP1; c.session == nil {
+		if err := c.objection(max(shown.Took, shortest)); err != nil {
+			return shown.failed(ctx, fmt.Errorf("dial %s: %w", t.first.to.address, err), ClassProtocol)
+		}
+		return shown
+	}
+	shown.HTTP = HTTP2
+	if shown.Streams, err = c.session.allowed(ctx); err != nil {
+		return shown.failed(ctx, fmt.Errorf("greet %s: %w", t.first.to.address, err), ClassProtocol)
+	}
+	return shown
+}
+
+// shortest is how long a server may take to refuse our certificate, at least.
+const shortest = 50 * time.Millisecond
+
+// objection waits for what a server says of our certificate. With TLS 1.3 a client is done before the server has seen that.
+// Silence is consent.
+func (c *conn) objection(wait time.Duration) error {
+	if _, secure := c.wire.(*tls.Conn); !secure {
+		return nil
+	}
+	_ = c.raw.SetReadDeadline(time.Now().Add(wait))
+	_, err := c.wire.Read(c.buf[:1])
+	if isTimeout(err) {
+		return nil
+	}
+	return err
+}
+
+// allowed waits until the server has said how many streams it allows.
+func (s *session) allowed(ctx context.Context) (int64, error) {
+	s.greet()
+	for ; ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		n, said := s.streams.Allows()
+		ended := s.err
+		s.mu.Unlock()
+		switch {
+		case said:
+			return n, nil
+		case cmp.Or(ended, ctx.Err()) != nil:
+			return 0, cmp.Or(ended, ctx.Err())
+		}
+	}
+}
+
+// contact makes a QUIC handshake. It opens streams and sends nothing on them, so the server does not learn of them.
+func (t *threeTarget) contact(ctx context.Context) Contact {
+	began := time.Now()
+	deadline, _ := ctx.Deadline()
+	s, err := t.sessions.dialer.dial(ctx, deadline, t.first.to)
+	if err != nil {
+		shown := Contact{}.failed(ctx, err, ClassOther)
+		if shown.Class == ClassTimeout {
+			shown.Err = fmt.Errorf("dial udp %s: %w", t.first.to.address, ErrNoQUIC)
+		}
+		return shown
+	}
+	defer s.close()
+	state := s.conn.ConnectionState().TLS
+	shown := Contact{Address: s.conn.RemoteAddr().String(), Took: time.Since(began), TLS: &state, HTTP: HTTP3}
+	for range t.spec.streams() {
+		if _, err := s.conn.OpenStream(); err != nil {
+			break
+		}
+		shown.Streams++
+	}
+	return shown
+}
+
+// contact makes a handshake.
+func (t *wsTarget) contact(ctx context.Context) Contact {
+	began := time.Now()
+	deadline, _ := ctx.Deadline()
+	c, err := t.pool.dial(ctx, deadline, t.to)
+	if err != nil {
+		return Contact{}.failed(ctx, err, ClassOther)
+	}
+	defer c.close(true)
+	shown := opened(c, began)
+	shown.Upgraded, shown.Subprotocol = true, c.socket.chosen
+	shown.Offered = strings.Contains(strings.ToLower(t.to.login), "\r\nsec-websocket-protocol:")
+	return shown
+}
+
+// contact logs in, and asks who the server is.
+func (t *redisTarget) contact(ctx context.Context) Contact {
+	began := time.Now()
+	deadline, _ := ctx.Deadline()
+	c, err := t.pool.dial(ctx, deadline, t.to)
+	if err != nil {
+		return Contact{}.failed(ctx, err, ClassProtocol)
+	}
+	defer c.close(true)
+	shown := opened(c, began)
+	server, err := c.server()
+	if _, refused := errors.AsType[replyError](err); err != nil && !refused { // a server that does not tell is one
+		return shown.failed(ctx, fmt.Errorf("ask %s: %w", t.to.address, err), ClassProtocol)
+	}
+	shown.Redis = &server
+	return shown
+}
+
+// contact sends the first payload, if a reply is expected and no earlier step has to answer before.
+func (t *rawTarget) contact(ctx context.Context) Contact {
+	began := time.Now()
+	deadline, _ := ctx.Deadline()
+	c, err := t.pool.dial(ctx, deadline, t.to)
+	if err != nil {
+		return Contact{}.failed(ctx, err, ClassOther)
+	}
+	shown := opened(c, began)
+	if !t.answers || t.later {
+		c.close(true)
+		return shown
+	}
+	defer c.close(false)
+	payload := t.fixed
+	if payload == nil {
+		payload = t.fill(nil, t.filler.request(Call{}))
+	}
+	a := asking{began: time.Now(), expect: &t.expect, long: &t.buffers}
+	r := t.talk(ctx, c, false, payload, &a)
+	shown.Sent, shown.Waits = true, time.Since(a.began)
+	shown.Reply = Outcome{Class: cmp.Or(classify(blame(ctx, r.err), ClassProtocol), r.failed), BytesIn: r.in, BytesOut: r.out}
+	return shown
+}
