@@ -1,36 +1,26 @@
 package targets
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"os"
+	"strings"
 	"syscall"
 )
 
-// Advise says in one line what to do about a server that could not be reached. The line begins with a verb, or with what
-// the server does; "" if nothing is known but the error.
-func Advise(err error) string {
-	if advice := adviseTrust(err); advice != "" {
-		return advice
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "the server does not speak TLS: write http://, ws:// or grpc:// in --url"
-	}
-	switch {
-	case errors.Is(err, ErrNoQUIC):
-		return "check the port and firewalls, or leave out --http 3"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return "the server ended the connection: check --url, the port, and the scheme with TLS (https, wss, grpcs) or without"
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return "the server did not answer in time: check --url, the scheme with TLS (https, wss, grpcs) or without, and firewalls"
-	}
-	return ""
+// Advise says in one line what to do about a server that could not be reached, for a request to url. The line begins with
+// a verb, or with what the server does; "" if nothing is known but the error.
+func Advise(err error, url string) string {
+	scheme, _, _ := strings.Cut(strings.ToLower(url), ":")
+	return cmp.Or(adviseTrust(err), adviseProtocol(err, scheme), adviseSilence(err, scheme))
 }
 
-// adviseTrust says what to do about a certificate that is not accepted; "" if that is not the error.
+// adviseTrust says what to do about a certificate that is not accepted, or missing; "" if that is not the error.
 func adviseTrust(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "trust its authority with --cacert FILE, or accept any certificate with -k"
@@ -41,5 +31,64 @@ func adviseTrust(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return "renew the certificate of the server, set the clock of this machine, or accept any certificate with -k"
 	}
+	if strings.Contains(err.Error(), "certificate required") { // an alert of TLS has no type of its own
+		return "the server wants a certificate of yours: give --cert FILE and --key FILE"
+	}
 	return ""
+}
+
+// adviseProtocol says what to do about a server that speaks another protocol; "" if that is not the error.
+func adviseProtocol(err error, scheme string) string {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "the server does not speak TLS: write " + strings.TrimSuffix(scheme, "s") + ":// in --url"
+	}
+	switch {
+	case errors.Is(err, ErrNoQUIC):
+		return "check the port and firewalls, or leave out --http 3"
+	case errors.Is(err, ErrNoHTTP2), scheme == "grpc" && ended(err):
+		return adviseHTTP2(scheme)
+	case errors.Is(err, ErrNoWebSocket) && scheme == "ws":
+		return "check path and login in --url, or write wss:// if the server wants TLS"
+	case errors.Is(err, ErrNoWebSocket):
+		return "check path and login in --url"
+	}
+	return ""
+}
+
+// adviseHTTP2 says what to do about a server that does not speak HTTP/2.
+func adviseHTTP2(scheme string) string {
+	switch scheme {
+	case "grpcs":
+		return "check the port in --url: gRPC needs HTTP/2"
+	case "grpc":
+		return "check the port in --url, or write grpcs:// if the server wants TLS: gRPC needs HTTP/2"
+	case "http":
+		return "leave out --http 2, or write https:// if the server wants TLS"
+	}
+	return "leave out --http 2"
+}
+
+// adviseSilence says what to do about a server that ends a connection, or does not answer.
+func adviseSilence(err error, scheme string) string {
+	what := ""
+	switch {
+	case ended(err):
+		what = "the server ended the connection: check the port in --url"
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		what = "the server did not answer in time: check --url and firewalls"
+	default:
+		return ""
+	}
+	if plain := strings.TrimSuffix(scheme, "s"); plain != "udp" && plain != "tcp" {
+		what += ", and whether it speaks TLS: " + plain + "s:// or " + plain + "://"
+	}
+	return what
+}
+
+// ended reports whether the peer ended a connection that was open.
+func ended(err error) bool {
+	if dialled, ok := errors.AsType[*net.OpError](err); ok && dialled.Op == "dial" {
+		return false
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -21,7 +21,7 @@ func TestAdvise(t *testing.T) {
 		{x509.HostnameError{Certificate: new(x509.Certificate), Host: "h"}, "--connect-to"},
 		{x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.Expired}, "renew the certificate"},
 		{x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.NotAuthorizedToSign}, ""},
-		{tls.RecordHeaderError{}, "does not speak TLS"},
+		{tls.RecordHeaderError{}, "does not speak TLS: write http:// in --url"},
 		{ErrNoQUIC, "leave out --http 3"},
 		{io.EOF, "ended the connection"},
 		{io.ErrUnexpectedEOF, "ended the connection"},
@@ -29,7 +29,7 @@ func TestAdvise(t *testing.T) {
 		{context.DeadlineExceeded, "did not answer in time"},
 		{syscall.ECONNREFUSED, ""},
 	} {
-		got := Advise(fmt.Errorf("dial h:1: %w", &tls.CertificateVerificationError{Err: c.err}))
+		got := Advise(fmt.Errorf("dial h:1: %w", &tls.CertificateVerificationError{Err: c.err}), "https://h")
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 			t.Errorf("%v: %q, want %q", c.err, got, c.want)
 		}

@@ -65,9 +65,6 @@ func (s Spec) Contacts(ctx context.Context, local Local) ([]Contact, error) {
 		return nil, err
 	}
 	defer connections.close()
-	if connections.sessions != nil {
-		defer connections.sessions.close()
-	}
 	var servers []contacting
 	var found []Contact
 	known := map[endpoint]bool{}
@@ -135,9 +132,12 @@ func (t *httpTarget) contact(ctx context.Context) Contact {
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.first.to)
 	if err != nil {
-		return Contact{}.failed(ctx, err, ClassOther)
+		return t.unopened(ctx, err)
 	}
 	defer c.close(true)
+	if c.three != nil {
+		return c.three.contact(t.spec.streams(), time.Since(began))
+	}
 	shown := opened(c, began)
 	if shown.HTTP = HTTP1; c.session == nil {
 		if err := c.objection(max(shown.Took, shortest)); err != nil {
@@ -186,22 +186,20 @@ func (s *session) allowed(ctx context.Context) (int64, error) {
 	}
 }
 
-// contact makes a QUIC handshake. It opens streams and sends nothing on them, so the server does not learn of them.
-func (t *threeTarget) contact(ctx context.Context) Contact {
-	began := time.Now()
-	deadline, _ := ctx.Deadline()
-	s, err := t.sessions.dialer.dial(ctx, deadline, t.first.to)
-	if err != nil {
-		shown := Contact{}.failed(ctx, err, ClassOther)
-		if shown.Class == ClassTimeout {
-			shown.Err = fmt.Errorf("dial udp %s: %w", t.first.to.address, ErrNoQUIC)
-		}
-		return shown
+// unopened is what a failed attempt shows.
+func (t *httpTarget) unopened(ctx context.Context, err error) Contact {
+	shown := Contact{}.failed(ctx, err, ClassOther)
+	if t.first.to.use == useThree && shown.Class == ClassTimeout {
+		shown.Err = fmt.Errorf("dial udp %s: %w", t.first.to.address, ErrNoQUIC)
 	}
-	defer s.close()
+	return shown
+}
+
+// contact opens streams and sends nothing on them, so the server does not learn of them.
+func (s *threeSession) contact(streams int, took time.Duration) Contact {
 	state := s.conn.ConnectionState().TLS
-	shown := Contact{Address: s.conn.RemoteAddr().String(), Took: time.Since(began), TLS: &state, HTTP: HTTP3}
-	for range t.spec.streams() {
+	shown := Contact{Address: s.conn.RemoteAddr().String(), Took: took, TLS: &state, HTTP: HTTP3}
+	for range streams {
 		if _, err := s.conn.OpenStream(); err != nil {
 			break
 		}

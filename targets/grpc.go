@@ -44,7 +44,7 @@ func (t *grpcTarget) Reach(ctx context.Context) error {
 	c.session.greet()
 	for !c.session.greeted() {
 		if !c.session.usable() || ctx.Err() != nil {
-			return fmt.Errorf("greet %s: the server does not speak HTTP/2, which gRPC needs", to.address)
+			return fmt.Errorf("greet %s: %w", to.address, ErrNoHTTP2)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -123,7 +123,7 @@ func (c *conn) converse(r *http2.Request, l http1.Limits) (*http2.Stream, error)
 		}
 		n, err := c.wire.Read(c.buf)
 		if failed := h.Feed(c.buf[:n]); failed != nil || errors.Is(err, io.EOF) && !h.Greeted() {
-			return nil, errors.New("it does not speak HTTP/2, which gRPC needs")
+			return nil, ErrNoHTTP2
 		}
 		if err != nil {
 			h.Fail(err)

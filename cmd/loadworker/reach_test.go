@@ -64,8 +64,8 @@ func TestUnreachableTargets(t *testing.T) {
 		{Args: create("--url", "https://"+address(plain)), Says: []string{"does not look like a TLS handshake" + nothing + "The server does not speak TLS: write http:// in --url" + anyway}},
 		{Args: create("--url", "wss://"+address(plain), "-d", "x"), Says: []string{nothing + "The server does not speak TLS: write ws:// in --url" + anyway}},
 		{Args: create("--url", "grpcs://"+address(plain)+"/loadctl.Echo/Say", "--proto", "../../examples/grpc/echo.proto"), Says: []string{nothing + "The server does not speak TLS: write grpc:// in --url" + anyway}},
-		{Args: create("--url", "grpcs://"+address(secure)+"/loadctl.Echo/Say", "-k", "--proto", "../../examples/grpc/echo.proto"), Says: []string{"does not speak HTTP/2" + nothing + "gRPC needs HTTP/2: check the port in --url" + anyway}},
-		{Args: create("--url", "grpc://"+address(secure)+"/loadctl.Echo/Say", "--proto", "../../examples/grpc/echo.proto"), Says: []string{nothing + "gRPC needs HTTP/2: check the port in --url, or write grpcs:// if the server wants TLS" + anyway}},
+		{Args: create("--url", "grpcs://"+address(secure)+"/loadctl.Echo/Say", "-k", "--proto", "../../examples/grpc/echo.proto"), Says: []string{"does not speak HTTP/2" + nothing + "Check the port in --url: gRPC needs HTTP/2" + anyway}},
+		{Args: create("--url", "grpc://"+address(secure)+"/loadctl.Echo/Say", "--proto", "../../examples/grpc/echo.proto"), Says: []string{nothing + "Check the port in --url, or write grpcs:// if the server wants TLS: gRPC needs HTTP/2" + anyway}},
 		{Args: create("--url", "ws://"+address(plain), "-d", "x"), Says: []string{"the server answers 404 Not Found" + nothing + "Check path and login in --url, or write wss:// if the server wants TLS" + anyway}},
 		{Args: create("--url", "ws://"+address(secure), "-d", "x"), Says: []string{"the server answers 400 Bad Request" + nothing + "Check path and login in --url, or write wss:// if the server wants TLS" + anyway}},
 		{Args: create("--url", "wss://"+address(secure), "-k", "-d", "x"), Says: []string{"the server answers 404 Not Found" + nothing + "Check path and login in --url" + anyway}},
@@ -77,7 +77,7 @@ func TestUnreachableTargets(t *testing.T) {
 	})
 
 	began := time.Now()
-	refused(t, create("--url", "https://"+silent(t)), "reach the target: ", nothing+"Check --url"+anyway)
+	refused(t, create("--url", "https://"+silent(t)), "reach the target: ", nothing+"The server did not answer in time: check --url and firewalls, and whether it speaks TLS: https:// or http://"+anyway)
 	if took := time.Since(began); took > 4*reachPatience {
 		t.Errorf("it took %v to give up", took)
 	}

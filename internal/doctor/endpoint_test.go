@@ -163,7 +163,7 @@ func TestEndpointCertificate(t *testing.T) {
 	}
 	url, ca = start(-time.Hour)
 	got := shownOf(t, Aim{Spec: targets.Spec{URL: url, CA: ca}})
-	says(t, "over", got, map[string]string{"endpoint": "; renew the certificate of the server, or accept any with -k", "sent": nothingSent})
+	says(t, "over", got, map[string]string{"endpoint": "; renew the certificate of the server, set the clock of this machine, or accept any certificate with -k", "sent": nothingSent})
 	if got := shownOf(t, Aim{Spec: targets.Spec{URL: url, Insecure: true}})["endpoint tls"]; !strings.HasPrefix(got, "warn: TLS 1.3, certificate not checked (-k), certificate ended on ") {
 		t.Errorf("over, with -k: %q", got)
 	}
@@ -189,16 +189,16 @@ func TestEndpointFails(t *testing.T) {
 	}{
 		"refused":        {targets.Spec{URL: "http://" + closed}, "connection refused", "start the server, or check host, port and firewalls"},
 		"no such host":   {targets.Spec{URL: "http://no-such-host.invalid"}, "no-such-host.invalid", "check the host in the URL"},
-		"no TLS":         {targets.Spec{URL: "https://" + plain.Listener.Addr().String()}, "does not look like a TLS handshake", "write the scheme without s"},
-		"no TLS, auto":   {targets.Spec{URL: "https://" + plain.Listener.Addr().String(), HTTP: "auto"}, "does not look like a TLS handshake", "write the scheme without s"},
+		"no TLS":         {targets.Spec{URL: "https://" + plain.Listener.Addr().String()}, "does not look like a TLS handshake", "write http:// in --url"},
+		"no TLS, auto":   {targets.Spec{URL: "https://" + plain.Listener.Addr().String(), HTTP: "auto"}, "does not look like a TLS handshake", "write http:// in --url"},
 		"unknown":        {targets.Spec{URL: encrypted.URL()}, "unknown authority", "--cacert FILE, or accept any certificate with -k"},
 		"own":            {targets.Spec{URL: counting(t, arrivals.Options{TLS: strict}).URL(), Insecure: true}, "certificate required", "give --cert FILE and --key FILE"},
 		"no HTTP/2":      {targets.Spec{URL: old.URL, Insecure: true, HTTP: "2"}, "does not speak HTTP/2", "--http"},
 		"no h2c":         {targets.Spec{URL: "http://" + lines.Addr(), HTTP: "2"}, "greet 127.0.0.1:", "check the port, or leave out --http 2"},
-		"no HTTP/3":      {targets.Spec{URL: encrypted.URL(), Insecure: true, HTTP: "3"}, "dial udp 127.0.0.1:", "check host, port and firewalls"},
-		"no WebSocket":   {targets.Spec{URL: "ws://" + plain.Listener.Addr().String() + "/", Body: []byte("a")}, "the server answers 404 Not Found", "check the path of the URL, -H and --auth"},
+		"no HTTP/3":      {targets.Spec{URL: encrypted.URL(), Insecure: true, HTTP: "3"}, "dial udp 127.0.0.1:", "check the port and firewalls"},
+		"no WebSocket":   {targets.Spec{URL: "ws://" + plain.Listener.Addr().String() + "/", Body: []byte("a")}, "the server answers 404 Not Found", "check path and login in --url, or write wss:// if the server wants TLS"},
 		"no gRPC":        {targets.Spec{URL: "grpc://" + lines.Addr() + "/a.B/C"}, "greet 127.0.0.1:", "check the port: gRPC needs HTTP/2"},
-		"closed":         {targets.Spec{URL: "https://" + counting(t, arrivals.Options{}).Addr()}, ": the server closes the connection", "its scheme (with TLS or without)"},
+		"closed":         {targets.Spec{URL: "https://" + counting(t, arrivals.Options{}).Addr()}, ": the server closes the connection", "whether it speaks TLS: https:// or http://"},
 		"no Redis":       {targets.Spec{URL: "redis://" + plain.Listener.Addr().String(), Body: []byte("PING")}, "ask 127.0.0.1:", "no Redis answers there"},
 		"no credentials": {targets.Spec{URL: plain.URL, Auth: "bearer:@/no/such/file"}, "/no/such/file", "; the endpoint was not checked"},
 	} {

@@ -2,8 +2,6 @@ package doctor
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -45,11 +43,8 @@ func days(d time.Duration) string {
 
 // remedyEndpoint says what to do about a server that cannot be used.
 func remedyEndpoint(c targets.Contact) string {
-	if mend := remedyTLS(c.Err); mend != "" {
+	if mend := targets.Advise(c.Err, c.URL); mend != "" {
 		return mend
-	}
-	if errors.Is(c.Err, targets.ErrNoQUIC) {
-		return "check host, port and firewalls, or leave out --http 3"
 	}
 	switch c.Class {
 	case targets.ClassDNS:
@@ -85,24 +80,4 @@ func misspoken(c targets.Contact) string {
 		return "check the port: gRPC needs HTTP/2"
 	}
 	return "check the port, or leave out --http 2"
-}
-
-// remedyTLS says what to do about an error of TLS; "" if it is none that is known.
-func remedyTLS(err error) string {
-	if _, plain := errors.AsType[tls.RecordHeaderError](err); plain {
-		return "the server does not speak TLS there: write the scheme without s, such as http://"
-	}
-	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
-		return "trust its authority with --cacert FILE, or accept any certificate with -k"
-	}
-	if _, other := errors.AsType[x509.HostnameError](err); other {
-		return "write the name in its certificate in the URL and its address in --connect-to, or accept any certificate with -k"
-	}
-	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
-		return "renew the certificate of the server, or accept any with -k"
-	}
-	if text := err.Error(); strings.Contains(text, "certificate required") {
-		return "the server wants a certificate of yours: give --cert FILE and --key FILE"
-	}
-	return ""
 }

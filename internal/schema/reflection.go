@@ -167,7 +167,7 @@ func (s *server) question(request []byte) ([]byte, error) {
 		answer, n, err := targets.AskGRPC(s.ctx, s.spec, s.local, request)
 		switch name := status.Name(n); {
 		case err != nil:
-			return nil, fmt.Errorf("%w; %s", err, mend(err))
+			return nil, fmt.Errorf("%w; %s", err, mend(err, s.spec.URL))
 		case name == "OK":
 			s.version = version
 			return answer, nil
@@ -179,11 +179,11 @@ func (s *server) question(request []byte) ([]byte, error) {
 }
 
 // mend says what to do about a server that cannot be asked.
-func mend(err error) string {
+func mend(err error, url string) string {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return "start the server, or give --proto FILE"
 	}
-	return cmp.Or(targets.Advise(err), "check --url, the port, and the scheme: grpc or grpcs")
+	return cmp.Or(targets.Advise(err, url), "check --url, the port, and the scheme: grpc or grpcs")
 }
 
 // each calls f with each field of a number that holds bytes.
