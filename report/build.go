@@ -88,6 +88,7 @@ func Build(in Input) Report {
 		Errors:      make(map[string]int64),
 		BytesIn:     merged.Counts.BytesIn,
 		BytesOut:    merged.Counts.BytesOut,
+		MessagesIn:  merged.Counts.MessagesIn,
 		Audit:       audit,
 		Workers:     make([]WorkerReport, 0, len(in.Workers)),
 		Notes:       []string{},

@@ -110,6 +110,7 @@ func (r *Report) addPart(p Part) {
 	r.Asked += o.Asked
 	r.BytesIn += o.BytesIn
 	r.BytesOut += o.BytesOut
+	r.MessagesIn += o.MessagesIn
 	r.OutOfRange += o.OutOfRange
 	r.Audit.add(o.Audit)
 	for code, n := range o.StatusCodes {

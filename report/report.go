@@ -37,6 +37,7 @@ type Report struct {
 	Steps       []StepReport     `json:"steps,omitempty"` // of a workload of several requests
 	BytesIn     int64            `json:"bytes_in"`
 	BytesOut    int64            `json:"bytes_out"`
+	MessagesIn  int64            `json:"messages_in,omitempty"` // 0 = none, or the protocol has none
 
 	Audit   Audit          `json:"audit"`
 	Workers []WorkerReport `json:"workers"`

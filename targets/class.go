@@ -22,7 +22,7 @@ const (
 	ClassDescriptors = "descriptors" // this process or machine has no file descriptor left (EMFILE): see ulimit -n
 	ClassPorts       = "ports"       // this machine has no free local port for the address (EADDRNOTAVAIL)
 	ClassConnect     = "connect"     // no connection: refused or unreachable
-	ClassReset       = "reset"       // the connection was cut while in use (RST), or a stream of HTTP/2; its code may follow, after a space
+	ClassReset       = "reset"       // the connection was cut while in use (RST), or a stream of HTTP/2 or HTTP/3; its code may follow, after a space
 	ClassTLS         = "tls"         // a certificate was rejected by either side, or there is no common version
 	ClassBodyLimit   = "body-limit"  // the body of the answer is longer than the spec allows
 	ClassHeadLimit   = "head-limit"  // status line, headers and trailers of the answer together exceed 64 KiB
@@ -31,7 +31,7 @@ const (
 	ClassRedirect    = "redirect"    // more redirects than allowed, or to a host that is not allowed
 	ClassStatus      = "status"      // a complete answer with an unexpected status
 	ClassReply       = "reply"       // a complete answer that is an error of the protocol; its code may follow, after a space
-	ClassClosed      = "closed"      // a closing frame came in place of the answer; its code may follow, after a space
+	ClassClosed      = "closed"      // a closing frame, or the end of an open stream, came in place of the answer; its code may follow, after a space
 	ClassRequest     = "request"     // the request cannot be made, so it was not sent: its JSON does not fit the message
 	ClassOther       = "other"       // none of these
 )

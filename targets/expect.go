@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // An expectation decides whether an answer counts as success. It never changes.
@@ -19,9 +20,11 @@ type expectation struct {
 	cookies  bool         // the session keeps those of the answer
 	limits   http1.Limits // an answer must be read with these
 
-	grpc  bool // the answer is one of gRPC
-	calls *grpc.Method
-	limit time.Duration // of a call, which the server knows
+	grpc    bool // the answer is one of gRPC
+	calls   *grpc.Method
+	limit   time.Duration // of a call, which the server knows
+	talks   bool          // the answer is a message on a stream that stays open
+	answers bool          // and one is expected
 }
 
 // expectation returns what is expected of an answer over HTTP or gRPC.
@@ -75,6 +78,29 @@ func (e *expectation) addTakes(s Spec) error {
 		e.limits.Fields = e.limits.Fields || parsed.Fields()
 	}
 	return nil
+}
+
+// outcome returns the outcome of a request, without its bytes. err is why its answer is not complete; rest is the class if
+// err does not determine it.
+func (e *expectation) outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) (out Outcome) {
+	if e.talks {
+		out = e.told(a, took, err, rest, session)
+	} else {
+		whole := e.view(a)
+		out.Status = whole.Status()
+		switch err = e.late(err, took); {
+		case err == nil:
+			out.Class = e.failed(whole, took, session)
+		case errors.Is(err, http1.ErrBody):
+			out.Class = ClassBodyLimit
+		default:
+			out.Class = classify(err, rest)
+		}
+	}
+	if s, counts := a.(*http2.Stream); counts {
+		out.Messages = s.Messages()
+	}
+	return out
 }
 
 // failed returns the class of an answer that took so long; "" if it is as expected. Then the session has what the step

@@ -13,7 +13,8 @@ import (
 )
 
 // grpcTarget calls a method over gRPC: grpc://HOST[:PORT]/SERVICE/METHOD, or grpcs:// with TLS. A call has one message,
-// also that of a method with a stream of requests, and ends with the last message of its answer.
+// and ends with the last message of its answer. Where a method takes a stream, a request is a message on a stream that
+// stays open, unless Spec.Reply is "end".
 //
 // A call is a POST of HTTP/2, so all else is that of httpTarget. The client library of gRPC cannot be stopped just before
 // the first byte, and tells only texts of what went wrong with a connection.
@@ -100,6 +101,9 @@ func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer [
 		return nil, 0, fmt.Errorf("ask %s: %w", to.address, err)
 	}
 	a := grpc.NewAnswer(stream, nil)
+	if errors.Is(stream.Err(), http1.ErrBody) {
+		return nil, 0, fmt.Errorf("ask %s: the answer has more than %d MiB", to.address, s.bodyLimit()>>20)
+	}
 	if stream.Err() != nil || a.Err() != nil {
 		return nil, 0, fmt.Errorf("ask %s: it speaks HTTP/2, but not gRPC", to.address)
 	}

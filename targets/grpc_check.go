@@ -28,11 +28,11 @@ func checkGRPC(s Spec, u *url.URL) error {
 	if _, _, err := grpc.SplitPath(u.Path); err != nil {
 		return fmt.Errorf("url: %w", err)
 	}
-	switch {
-	case s.Method != "":
+	if s.Method != "" {
 		return errors.New("method: that of gRPC is the path of the URL; leave it out")
-	case s.Reply != "":
-		return errReply
+	}
+	if err := s.checkTalk(u); err != nil {
+		return err
 	}
 	if _, err := newGRPCExpectation(s); err != nil {
 		return err

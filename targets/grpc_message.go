@@ -29,12 +29,17 @@ func (s Spec) ofGRPC() Spec {
 	return s
 }
 
-// grpcHeaders returns the headers that gRPC adds to a request of HTTP; none if the spec is not of gRPC.
-func (s Spec) grpcHeaders() []Header {
-	if !IsGRPC(s.URL) {
+// grpcHeaders returns the headers that gRPC adds to a request of HTTP; none if it is not of gRPC. A stream that stays open
+// has no time limit.
+func (m *message) grpcHeaders() []Header {
+	if !IsGRPC(m.spec.URL) {
 		return nil
 	}
-	return []Header{{"Te", "trailers"}, {"Content-Type", "application/grpc"}, {"Grpc-Timeout", grpcTimeout(s.timeout())}}
+	all := []Header{{"Te", "trailers"}, {"Content-Type", "application/grpc"}}
+	if m.lasting == nil {
+		all = append(all, Header{"Grpc-Timeout", grpcTimeout(m.spec.timeout())})
+	}
+	return all
 }
 
 // scheme is that of HTTP.
@@ -56,20 +61,27 @@ func grpcTimeout(d time.Duration) string {
 	return strconv.FormatInt(int64(min(d/time.Second, 1e8-1)), 10) + "S"
 }
 
-// describe finds out what the body is a message of, and checks it. One that varies may not fit with what stands for its
-// placeholders, and fit later. Without descriptors nothing is known.
-func (m *message) describe() (err error) {
+// find finds out what the body is a message of, and how its requests share streams. Without descriptors nothing is known.
+func (m *message) find() (err error) {
 	if !IsGRPC(m.spec.URL) || len(m.spec.Descriptors) == 0 {
 		return nil
 	}
-	if m.calls, err = m.spec.calls(m.url); err != nil {
-		return err
+	if m.calls, err = m.spec.calls(m.url); err == nil {
+		m.lasting, err = m.spec.lasting(m.calls)
+	}
+	return err
+}
+
+// describe checks the message. One that varies may not fit with what stands for its placeholders, and fit later.
+func (m *message) describe() error {
+	if m.calls == nil {
+		return nil
 	}
 	var r template.Request
 	for range m.spec.taken {
 		r.Taken = append(r.Taken, exampleCell)
 	}
-	_, err = m.encoded(nil, r)
+	_, err := m.encoded(nil, r)
 	wrong, isMessage := errors.AsType[*grpc.MessageError](err)
 	if err != nil && (!isMessage || wrong.Shape || !m.body.Varies()) {
 		return fmt.Errorf("body: %w", err)
@@ -95,6 +107,14 @@ func (m *message) appendCall(b []byte, r template.Request) []byte {
 
 // newGRPCExpectation returns what is expected of an answer.
 func newGRPCExpectation(s Spec) (e expectation, err error) {
+	if _, u, failed := s.kind(); failed == nil && len(s.Descriptors) > 0 {
+		if e.calls, err = s.calls(u); err != nil {
+			return e, err
+		}
+		if s.lasts(e.calls) {
+			return newTalkExpectation(s, e.calls)
+		}
+	}
 	if e.checks, err = check.Parse(s.Checks); err != nil {
 		return e, fmt.Errorf("check: %w", err)
 	}
@@ -110,9 +130,6 @@ func newGRPCExpectation(s Spec) (e expectation, err error) {
 	err = e.addTakes(s)
 	e.limits.Content = min(e.limits.Content, grpc.MaxShown)
 	e.grpc, e.limit = true, s.timeout()
-	if _, u, failed := s.kind(); failed == nil && len(s.Descriptors) > 0 && err == nil {
-		e.calls, err = s.calls(u)
-	}
 	return e, err
 }
 

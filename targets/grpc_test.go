@@ -60,7 +60,12 @@ func TestGRPC(t *testing.T) {
 		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "", []string{`json payload.body = AAAA`}, "OK", ""},
 		{"UnimplementedCall", "", "", nil, "UNIMPLEMENTED", ClassStatus},
 	} {
-		target := calling(t, s.URL(c.method), c.body, func(s *Spec) { s.Checks, s.Expect = c.checks, c.expect }, Local{})
+		target := calling(t, s.URL(c.method), c.body, func(s *Spec) {
+			s.Checks, s.Expect = c.checks, c.expect
+			if strings.HasPrefix(c.method, "StreamingInput") || strings.HasPrefix(c.method, "FullDuplex") {
+				s.Reply = "end"
+			}
+		}, Local{})
 		for range 3 {
 			before := s.Calls()
 			out := target.Do(t.Context(), Call{})
@@ -238,7 +243,7 @@ func TestGRPCSpec(t *testing.T) {
 		"expect: \"200\" is not a status of gRPC; write one of OK, CANCELLED":                                                   func(s *Spec) { s.Expect = "200" },
 		"redirects: only http and https":                                                                                        func(s *Spec) { s.Redirects = 1 },
 		"http: gRPC needs HTTP/2":                                                                                               func(s *Spec) { s.HTTP = "1.1" },
-		"leave out --http 3":                                                                                                    func(s *Spec) { s.HTTP = HTTP3 },
+		"uses it; leave it out":                                                                                                 func(s *Spec) { s.HTTP = HTTP3 },
 		"auth: sigv4 signs requests of HTTP":                                                                                    func(s *Spec) { s.Auth = "sigv4:region=r,service=s,access_key=a,secret_key=@f" },
 		"descriptors: they are no FileDescriptorSet":                                                                            func(s *Spec) { s.Descriptors = []byte("hunter2") },
 		"descriptors: the method is not described":                                                                              func(s *Spec) { s.Descriptors = nil },

@@ -15,7 +15,7 @@ import (
 	"github.com/loadctl/loadctl/targets/template"
 )
 
-// httpTarget requests one URL over HTTP/1.1 or HTTP/2, plain or with TLS.
+// httpTarget requests one URL over HTTP/1.1 or HTTP/2, plain or with TLS, or over HTTP/3.
 //
 // It parses answers with package http1 and owns its connections. http.Transport does more than a load generator may: if
 // a reused connection breaks after the write, it sends an idempotent request again, so the server gets two requests for
@@ -24,7 +24,7 @@ import (
 // calls Do writes the prebuilt bytes and reads the answer.
 //
 // A request is tried again on another connection in two cases only: a reused connection took none of its bytes; or a
-// server of HTTP/2 says that it did not process it. See session for HTTP/2.
+// server of HTTP/2 or HTTP/3 says that it did not process it. See session for HTTP/2, and threeSession for HTTP/3.
 //
 // Compression and proxies from the environment are not used. TLS sessions are resumed. Bytes are
 // those of the HTTP messages: heads, bodies and chunk sizes, without the overhead of TLS and TCP. They add up over
@@ -42,9 +42,6 @@ type httpTarget struct {
 	pool    *pool
 	buffers sync.Pool // *[]byte, buffers for long answers
 	riders  sync.Pool // *rider, for HTTP/2
-
-	// send sends a message: exchange, or that of another version of HTTP.
-	send func(ctx context.Context, deadline time.Time, m *message, a *asking, out *Outcome) (location, failed string)
 
 	credential *Credential
 	authorized atomic.Pointer[authorized] // the first message, while only the credential varies
@@ -75,10 +72,6 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables), local.Credential); err != nil {
 		return nil, err
 	}
-	if s.version() == HTTP3 {
-		return newThree(t, connections), nil
-	}
-	t.send = t.exchange
 	if t.first.close {
 		t.pool.dials = 0 // opening connections is the normal work of such a load
 	}
@@ -121,7 +114,7 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 		return Outcome{Class: classify(errRequest, ClassOther)}
 	}
 	for hop := 0; ; hop++ {
-		location, failed := t.send(ctx, deadline, m, &a, &out)
+		location, failed := t.exchange(ctx, deadline, m, &a, &out)
 		if out.Class != "" {
 			return out
 		}
@@ -177,13 +170,14 @@ func (t *httpTarget) exchange(ctx context.Context, deadline time.Time, m *messag
 		out.Status, out.Class = r.status, classify(blame(ctx, r.err), r.phase)
 		out.BytesIn += r.in
 		out.BytesOut += r.out
+		out.Messages += r.messages
 		// The server had hung up before the first byte was written, so no request reached it. On a new connection that
 		// is an answer: the server refuses us. On a reused connection, try another one. The loop ends, because each
 		// turn uses up an idle connection: this one is not kept.
 		if reused && !r.keep && r.err != nil && r.out == 0 && ctx.Err() == nil && time.Now().Before(deadline) {
 			continue
 		}
-		// The server closed a connection of HTTP/2 and says that it did not process the request. That counts once.
+		// The server closed a connection of HTTP/2 or HTTP/3 and says that it did not process the request. That counts once.
 		if r.again && !again {
 			again = true
 			continue
@@ -220,7 +214,7 @@ func (s Spec) endpoint(u *url.URL, by routes) endpoint {
 	case HTTP2:
 		to.streams = s.streams()
 	case HTTP3:
-		to.network = "udp"
+		to.network, to.use, to.streams = "udp", useThree, s.streams()
 	}
 	return to
 }

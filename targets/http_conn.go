@@ -46,7 +46,8 @@ type conn struct {
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
 	session   *session    // of HTTP/2; else nil
 	idleSince time.Time
-	socket    *keptSocket // of WebSocket; nil for all others
+	socket    *keptSocket   // of WebSocket; nil for all others
+	three     *threeSession // of HTTP/3, which has no other fields but to and those below; else nil
 
 	// Of the pool.
 	riders  int  // requests that have it
@@ -63,8 +64,9 @@ type reply struct {
 	err      error
 	phase    string // the class if err does not determine it
 	in, out  int64
-	keep     bool // the connection can carry another request
-	again    bool // the server says that it did not process the request, so it may be sent on another connection
+	messages int64 // that came
+	keep     bool  // the connection can carry another request
+	again    bool  // the server says that it did not process the request, so it may be sent on another connection
 }
 
 // newConn wraps a connection that was just opened.
@@ -84,6 +86,7 @@ type asking struct {
 	expect  *expectation
 	long    *sync.Pool // buffers for long answers
 
+	// For HTTP/2 and HTTP/3.
 	deadline time.Time
 	halted   func() bool
 	riders   *sync.Pool // *rider, for HTTP/2
@@ -92,8 +95,11 @@ type asking struct {
 // roundTrip writes m, and reads and checks the whole answer. The connection's deadline must be set. The end of ctx ends
 // the exchange. reused says that the connection was idle.
 func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, e *asking) reply {
-	if c.session != nil {
+	switch {
+	case c.session != nil:
 		return c.session.roundTrip(ctx, m, e)
+	case c.three != nil:
+		return c.three.roundTrip(ctx, m, e)
 	}
 	c.watch.begin(ctx)
 	n, writeErr := c.write(m, reused)
@@ -172,15 +178,21 @@ func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	if c.to != to || c.aged {
 		return false
 	}
-	if c.session != nil {
+	switch {
+	case c.session != nil:
 		return c.session.usable()
+	case c.three != nil:
+		return c.three.usable()
 	}
 	idle := time.Since(c.idleSince)
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
 }
 
-// old reports whether the connection was idle for too long. One that its keeper looks after never was.
-func (c *conn) old(idle time.Duration) bool { return idle > idleLimit && c.socket == nil }
+// old reports whether the connection was idle for too long. One that its keeper looks after never was, nor one whose
+// streams stay open.
+func (c *conn) old(idle time.Duration) bool {
+	return idle > idleLimit && c.socket == nil && (c.session == nil || !c.session.talks.Load())
+}
 
 // rest notes when the connection became idle.
 func (c *conn) rest() {
@@ -191,7 +203,14 @@ func (c *conn) rest() {
 // close closes the connection. A clean connection gets TLS' closing message. On others the peer may not read, and that
 // message could block for seconds.
 func (c *conn) close(clean bool) {
+	if c.three != nil {
+		c.three.close()
+		return
+	}
 	c.watch.close()
+	if c.session != nil && c.session.part() {
+		return
+	}
 	if clean && c.socket != nil {
 		c.socket.mu.Lock()
 		c.bye()

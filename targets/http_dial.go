@@ -15,7 +15,8 @@ import (
 type dialer struct {
 	template net.Dialer
 	secure   *tls.Config
-	families []*family // of local addresses; none means that the system chooses
+	families []*family    // of local addresses; none means that the system chooses
+	three    *threeDialer // for HTTP/3; nil = no endpoint wants it
 
 	// For handshakes of WebSocket.
 	credential *Credential
@@ -34,6 +35,9 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 	d.template.KeepAlive = -1
 	if d.families = newFamilies(local.Addresses); len(d.families) > 0 {
 		d.template.Control = bindLate
+	}
+	if s.version() == HTTP3 {
+		d.three = newThreeDialer(s, secure, d.families)
 	}
 	return d, nil
 }
@@ -69,6 +73,9 @@ func (l Local) certificates() ([]tls.Certificate, error) {
 
 // dial opens a connection and, if the endpoint needs it, TLS on it. Both must be done by deadline, which stays set.
 func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
+	if to.use == useThree {
+		return d.three.dial(ctx, deadline, to)
+	}
 	// A deadline in the dialer saves a context and its timer.
 	nd := d.template
 	nd.Deadline = deadline
@@ -91,7 +98,9 @@ func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*co
 	switch {
 	case to.streams > 0: // also beside requests over HTTP/1.1
 		config.NextProtos = []string{protocolHTTP2}
-	case to.use != "" && to.use != useWS:
+	case to.use == useWS: // also beside requests over HTTP/2
+		config.NextProtos = []string{protocolHTTP1}
+	case to.use != "":
 		config.NextProtos = nil
 	}
 	wire := tls.Client(s, config)
@@ -132,13 +141,21 @@ func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
 	return c, nil
 }
 
-// Reach opens a connection to the endpoint, with TLS if it wants it, and closes it: no request is sent.
+// Reach opens a connection to the endpoint, with TLS or QUIC if it wants that, waits for the settings of HTTP/2, and closes
+// it: no request is sent.
 func (t *httpTarget) Reach(ctx context.Context) error {
 	deadline, _ := ctx.Deadline()
-	c, err := t.pool.dial(ctx, deadline, t.endpoint(t.url))
+	to := t.endpoint(t.url)
+	c, err := t.pool.dial(ctx, deadline, to)
+	if to.use == useThree && classify(err, "") == ClassTimeout {
+		return fmt.Errorf("dial udp %s: %w", to.address, ErrNoQUIC)
+	}
 	if err != nil {
 		return err
 	}
-	c.close(true)
+	defer c.close(true)
+	if c.session != nil && !c.session.meet(ctx) {
+		return fmt.Errorf("greet %s: %w", to.address, ErrNoHTTP2)
+	}
 	return nil
 }

@@ -12,18 +12,20 @@ import (
 	"github.com/loadctl/loadctl/targets/cookies"
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/http3"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
 // A message is a request ready to be written. It never changes, so requests in flight can share it.
 type message struct {
-	spec  Spec
-	url   *url.URL
-	to    endpoint
-	wire  []byte         // head and body as sent; nil if they vary from request to request
-	ready *http2.Request // wire for HTTP/2, if it is sent many times
-	head  bool           // the method is HEAD: the answer has no body
-	close bool           // the connection is not reused
+	spec   Spec
+	url    *url.URL
+	to     endpoint
+	wire   []byte         // head and body as sent; nil if they vary from request to request
+	ready  *http2.Request // wire for HTTP/2, if it is sent many times
+	frames []byte         // the same for HTTP/3
+	head   bool           // the method is HEAD: the answer has no body
+	close  bool           // the connection is not reused
 
 	target     template.Text   // path and query
 	text, body template.Text   // if they vary: the head up to the length of the body or the signature, or all of it; the body
@@ -36,6 +38,7 @@ type message struct {
 	parse      parser
 	request    template.Request // for which wire was filled
 	calls      *grpc.Method     // what the body is a message of; nil = it is sent as it is
+	lasting    *http2.Lasting   // how requests share streams that stay open; nil = each has a stream of its own
 }
 
 // A parser makes a Text of a string from a spec.
@@ -50,6 +53,9 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	s = s.ofGRPC()
 	m := &message{spec: s, url: u, to: to, head: s.method() == http.MethodHead, close: s.NoKeepAlive, parse: parse}
 	given := func(name string) bool { return len(values(s.Headers, name)) > 0 }
+	if err := m.find(); err != nil {
+		return nil, err
+	}
 	target, err := s.target(u, parse)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
@@ -71,7 +77,7 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		return nil, err
 	}
 	m.text = m.text.Then(line)
-	for _, h := range s.grpcHeaders() {
+	for _, h := range m.grpcHeaders() {
 		add("%s: %s\r\n", h.Name, h.Value)
 	}
 	headersVary, err := m.addHeaders()
@@ -130,13 +136,16 @@ func (m *message) addHeaders() (varies bool, err error) {
 	return varies, nil
 }
 
-// prepare encodes a message for HTTP/2 that does not vary.
+// prepare encodes a message for HTTP/2 or HTTP/3 that does not vary.
 func (m *message) prepare() error {
-	if m.spec.version() != HTTP2 {
-		return nil
+	switch m.spec.version() {
+	case HTTP2:
+		m.ready = &http2.Request{Lasting: m.lasting}
+		return m.ready.Encode(m.scheme(), m.wire)
+	case HTTP3:
+		m.frames = new(http3.Encoder).Append(nil, m.wire)
 	}
-	m.ready = new(http2.Request)
-	return m.ready.Encode(m.scheme(), m.wire)
+	return nil
 }
 
 // The salts of the texts of a request: see template.Options.

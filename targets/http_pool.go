@@ -12,13 +12,14 @@ import (
 type endpoint struct {
 	network, address string // "tcp" or "udp" and host:port, or "unix" and a path
 	name             string // of the server in TLS; "" without TLS
-	use              string // "" for HTTP; other uses have connections of their own
-	streams          int    // requests that a connection carries at a time, with HTTP/2; 0 = HTTP/1.1
+	use              string // "" for HTTP/1.1 and HTTP/2; other uses have connections of their own
+	streams          int    // requests that a connection carries at a time, with HTTP/2 and HTTP/3; 0 = HTTP/1.1
 	login            string // commands that log in, in the form in which they are sent, or the head of a handshake; "" = none
 }
 
-// Uses of connections other than HTTP.
+// Uses of connections other than HTTP/1.1 and HTTP/2.
 const (
+	useThree = "h3"
 	useRaw   = "raw"
 	useRedis = "redis"
 	useWS    = "ws"
@@ -32,7 +33,7 @@ func (e endpoint) seats() int { return max(1, e.streams) }
 // that waits to dial may get a connection that becomes idle first. Idle connections are taken last in, first out, so that
 // unneeded ones grow old. A pool is safe for concurrent use.
 //
-// A connection of HTTP/2 has several seats. It is idle while one is free. While it is dialled, as many requests wait for
+// A connection of HTTP/2 or HTTP/3 has several seats. It is idle while one is free. While it is dialled, as many requests wait for
 // its seats as it will have, rather than dial.
 type pool struct {
 	max   int // places; 0 = no limit
@@ -53,7 +54,7 @@ type pool struct {
 	idle     []*conn          // the longest idle first
 	waiting  []*waiter        // the longest waiting first
 
-	sessions *threePool // of HTTP/3, which are counted for themselves; nil = of another version
+	three *threeDialer // of HTTP/3; nil = there is none
 }
 
 // newPool returns an empty pool.
@@ -62,11 +63,7 @@ func newPool(s Spec, local Local) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}
-	if s.version() == HTTP3 {
-		p.sessions = newThreePool(s, local, d)
-	}
-	return p, nil
+	return &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial, three: d.three}, nil
 }
 
 // take returns a connection to an endpoint with its deadline set, reused or new. If all places are in use, it waits for
@@ -307,4 +304,20 @@ func (p *pool) close() {
 	for _, c := range quiet {
 		c.close(true)
 	}
+	for _, c := range quiet {
+		if c.session != nil && c.session.talks.Load() {
+			<-c.session.done // the process may end next
+		}
+	}
+	if p.three != nil {
+		p.three.close()
+	}
+}
+
+// dropped returns how many datagrams of HTTP/3 the system dropped so far.
+func (p *pool) dropped() int64 {
+	if p.three == nil {
+		return 0
+	}
+	return p.three.dropped()
 }

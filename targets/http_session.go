@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loadctl/loadctl/targets/http1"
@@ -36,35 +37,15 @@ type session struct {
 	broken  error    // of a write: nothing more is sent, but an answer may come
 
 	writeBegan time.Time // the last one
-}
 
-// A rider is a request on a session.
-type rider struct {
-	stream  http2.Stream
-	request http2.Request // if each one is different
-	ready   *http2.Request
-	limits  http1.Limits
-	halted  func() bool
-
-	over   chan struct{} // has room for one: the request has ended, or will never begin
-	timer  *time.Timer
-	begun  bool      // it has a stream
-	at     time.Time // when it began
-	heard  int64     // session.heard then
-	ended  bool      // over was sent
-	failed error
-}
-
-// newRider returns a rider for a pool.
-func newRider() any {
-	r := &rider{over: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
-	r.timer.Stop()
-	return r
+	talks   atomic.Bool   // some of its streams stay open
+	parting bool          // the connection is to be closed when the server has ended them
+	done    chan struct{} // closed when nothing is read any more
 }
 
 // newSession begins HTTP/2 on a connection. It reads until the connection is closed.
 func newSession(c *conn) *session {
-	s := &session{conn: c, streams: http2.NewConn(http1.Limits{})}
+	s := &session{conn: c, streams: http2.NewConn(http1.Limits{}), done: make(chan struct{})}
 	_ = c.raw.SetDeadline(time.Time{}) // each request has its own
 	go s.read()
 	return s
@@ -77,19 +58,31 @@ func (s *session) greet() {
 	s.flushLater()
 }
 
+// meet waits until the server has said that it speaks HTTP/2. It reports false if it does not in time.
+func (s *session) meet(ctx context.Context) bool {
+	s.greet()
+	for !s.greeted() {
+		if !s.usable() || !pause(ctx, time.Now().Add(time.Millisecond)) {
+			return false
+		}
+	}
+	return true
+}
+
 // usable reports whether the session takes requests, as far as is known.
 func (s *session) usable() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil && s.broken == nil && !s.doubted && !s.streams.Leaving()
+	return s.err == nil && s.broken == nil && !s.doubted && !s.parting && !s.streams.Leaving()
 }
 
 // roundTrip sends m, and waits for its answer. The deadline of e, or the end of ctx, ends only this request.
 func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out reply) {
 	r := e.riders.Get().(*rider)
 	defer e.riders.Put(r)
-	r.ready, r.limits, r.halted, r.begun, r.ended, r.failed = m.ready, e.expect.limits, e.halted, false, false, nil
+	r.ready, r.limits, r.halted, r.begun, r.ended, r.replied, r.failed = m.ready, e.expect.limits, e.halted, false, false, false, nil
 	if r.ready == nil {
+		r.request.Lasting = m.lasting
 		if err := r.request.Encode(m.scheme(), m.wire); err != nil {
 			return reply{err: err, phase: ClassProtocol, keep: true}
 		}
@@ -102,7 +95,11 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 	s.mu.Unlock()
 	err := s.await(ctx, e.deadline, r)
 	out = reply{err: cmp.Or(err, r.failed), phase: ClassProtocol, again: errors.Is(r.failed, http2.ErrUnprocessed)}
-	if r.begun {
+	switch {
+	case !r.begun:
+	case r.stream.Lasts():
+		s.told(r, e, &out)
+	default:
 		s.result(r, e, &out)
 	}
 	out.keep = s.usable() && !m.close
@@ -111,12 +108,13 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 
 // result completes the reply to a request that had a stream.
 func (s *session) result(r *rider, e *asking, out *reply) {
-	a := &r.stream
+	a := r.stream
 	out.err = cmp.Or(out.err, a.Err())
 	out.again = errors.Is(out.err, http2.ErrUnprocessed)
 	if errors.Is(out.err, http1.ErrBody) {
 		out.err = errBodyLimit
 	}
+	out.messages = a.Messages()
 	took := time.Since(e.began)
 	answer := e.expect.view(a)
 	out.status, out.location, out.in, out.out = answer.Status(), a.Location(), int64(a.In()), int64(a.Out())
@@ -124,13 +122,6 @@ func (s *session) result(r *rider, e *asking, out *reply) {
 		out.failed = e.expect.failed(answer, took, e.session)
 	}
 	a.Release()
-}
-
-// begin opens the stream of a rider. The lock is held.
-func (s *session) begin(r *rider) {
-	r.begun, r.at, r.heard = true, time.Now(), s.heard
-	r.stream.Owner = r
-	s.streams.Open(&r.stream, r.ready, r.limits)
 }
 
 // await waits until a request has ended. An error says that it was given up.
@@ -152,7 +143,7 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 		return nil
 	}
 	if r.begun {
-		s.streams.Cancel(&r.stream)
+		s.streams.Cancel(r.stream)
 		stuck := s.writing && time.Since(s.writeBegan) > time.Since(r.at)/2
 		s.doubted = s.doubted || (stuck || s.heard == r.heard) && !errors.Is(err, context.Canceled)
 	} else {
@@ -161,12 +152,6 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 	s.board()
 	s.flushLater()
 	return err
-}
-
-// end lets the goroutine of a rider go on. The lock is held.
-func (r *rider) end(err error) {
-	r.failed, r.ended = err, true
-	r.over <- struct{}{}
 }
 
 // board begins the requests that wait, as many as the server allows. If it allows no more, ever, they go elsewhere. The
@@ -235,6 +220,7 @@ func (s *session) writeNext(ctx context.Context, deadline time.Time) (more bool)
 	n, err := s.write(ctx, deadline, out)
 	s.mu.Lock()
 	s.streams.Wrote(n)
+	s.deliver()
 	switch {
 	case err == nil:
 	case isTimeout(err):
@@ -266,6 +252,7 @@ func (s *session) write(ctx context.Context, deadline time.Time, b []byte) (int,
 
 // read reads until the connection ends.
 func (s *session) read() {
+	defer close(s.done)
 	buf := make([]byte, sessionBuffer)
 	for {
 		n, err := s.conn.wire.Read(buf)
@@ -283,7 +270,7 @@ func (s *session) read() {
 			return
 		}
 		s.board()
-		if s.streams.Leaving() && s.streams.Streams() == 0 {
+		if (s.streams.Leaving() || s.parting) && s.streams.Streams() == 0 && !s.lingers() {
 			s.fail(http2.ErrUnprocessed) // of requests that come now: they go elsewhere
 			s.mu.Unlock()
 			return
@@ -306,10 +293,17 @@ func (s *session) explain() {
 	s.writing = false
 }
 
-// deliver ends the requests whose streams have ended. The lock is held.
+// deliver ends the requests that are over, and those whose streams have ended. The lock is held.
 func (s *session) deliver() {
+	for a := s.streams.Replied(); a != nil; a = s.streams.Replied() {
+		r := a.Owner.(*rider)
+		r.replied = true
+		r.end(nil)
+	}
 	for a := s.streams.Ended(); a != nil; a = s.streams.Ended() {
-		a.Owner.(*rider).end(nil)
+		if r := a.Owner.(*rider); !r.ended { // else the reply came before the end
+			r.end(nil)
+		}
 	}
 }
 

@@ -2,7 +2,6 @@ package targets
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -13,40 +12,40 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/quicvarint"
 
-	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http3"
 )
 
-// A threeSession is a connection of HTTP/3. Its pool owns the fields behind goAway.
+// A threeSession is what a connection of HTTP/3 needs: it carries requests of several goroutines at the same time, each in
+// a lane.
+//
+// The QUIC is that of quic-go, and the HTTP/3 on it is package http3: a stream is written once, so nothing is sent twice.
+// QUIC itself repeats packets that were lost, and a server sees their bytes once. A request is tried on another connection
+// only if the first one took none of its bytes, or, once, if the server went away and says that it did not process it.
+// There is no 0-RTT, because others can repeat its requests.
+//
+// Bytes are those of the frames on the streams of requests, without the overhead of QUIC and UDP.
 type threeSession struct {
-	to     endpoint
-	conn   *quic.Conn
-	shared bool         // it carries several requests at a time
-	goAway atomic.Int64 // from this stream on the server handles no requests; -1 = it has not said so
+	conn    *quic.Conn
+	control *quic.SendStream
+	shared  bool          // it carries several requests at a time
+	patient time.Duration // for how long a request waits before the server is asked for a sign of life
+	goAway  atomic.Int64  // from this stream on the server handles no requests; -1 = it has not said so
+	known   atomic.Bool   // the control stream of the server has come
+	stop    context.CancelFunc
+	left    func() // is called at the end
 
-	mu   sync.Mutex // guards all
-	all  []*lane    // in use or not
-	stop context.CancelFunc
+	mu   sync.Mutex
+	all  []*lane // in use or not
+	free []*lane
 
-	active    int // requests
-	dead      bool
-	free      []*lane
-	idleSince time.Time
-}
-
-// A lane carries one request at a time on a session. It keeps what is expensive to make.
-type lane struct {
-	session *threeSession
-	stream  *quic.Stream // of the present request
-	number  atomic.Int64 // of that stream; -1 = there is none
-	watch   watch
-	answer  http3.Response
-	buf     []byte
+	asking sync.Mutex
+	asked  time.Time // when the server was last asked for a sign of life
+	before uint64    // packets that had come then
 }
 
 // newThreeSession begins HTTP/3 on a connection.
-func newThreeSession(to endpoint, conn *quic.Conn, shared bool) (*threeSession, error) {
-	s := &threeSession{to: to, conn: conn, shared: shared, idleSince: time.Now()}
+func newThreeSession(conn *quic.Conn, shared bool, patient time.Duration, left func()) (*threeSession, error) {
+	s := &threeSession{conn: conn, shared: shared, patient: patient, left: left}
 	s.goAway.Store(-1)
 	control, err := conn.OpenUniStream()
 	if err == nil {
@@ -56,6 +55,7 @@ func newThreeSession(to endpoint, conn *quic.Conn, shared bool) (*threeSession, 
 		return nil, err
 	}
 	var ctx context.Context
+	s.control = control
 	ctx, s.stop = context.WithCancel(conn.Context())
 	go s.accept(ctx)
 	return s, nil
@@ -72,15 +72,19 @@ func (s *threeSession) accept(ctx context.Context) {
 	}
 }
 
-// read reads a stream of the server. Those of QPACK have nothing for a client without a dynamic table, and are left
-// unread: what a server may send on them is bounded by the window.
+// read reads a stream of the server (RFC 9114, section 6.2). Those of QPACK have nothing for a client without a dynamic
+// table, and are left unread: what a server may send on them is bounded by the window.
 func (s *threeSession) read(stream *quic.ReceiveStream) {
 	kind, err := quicvarint.Read(quicvarint.NewReader(stream))
 	switch {
 	case err != nil, kind == http3.StreamEncoder, kind == http3.StreamDecoder:
-	case kind == http3.StreamControl:
+	case kind == http3.StreamControl && s.known.CompareAndSwap(false, true):
 		s.readControl(stream)
-	default: // RFC 9114, section 6.2.3
+	case kind == http3.StreamControl:
+		s.refuseAll(http3.CodeStreamCreation) // there is one already
+	case kind == http3.StreamPush:
+		s.refuseAll(http3.CodeID) // pushes were not allowed
+	default:
 		stream.CancelRead(http3.CodeStreamCreation)
 	}
 }
@@ -92,19 +96,22 @@ func (s *threeSession) readControl(stream io.Reader) {
 	for {
 		n, err := stream.Read(buf)
 		if code, wrong := c.Feed(buf[:n]); wrong != nil {
-			_ = s.conn.CloseWithError(quic.ApplicationErrorCode(code), "")
+			s.refuseAll(code)
 			return
 		}
 		if from, ok := c.GoAway(); ok && s.goAway.Swap(int64(from)) != int64(from) {
 			s.refuse(int64(from))
 		}
 		if err != nil {
-			if errors.Is(err, io.EOF) {
-				_ = s.conn.CloseWithError(http3.CodeClosedCritical, "")
-			}
+			s.refuseAll(http3.CodeClosedCritical) // has no effect if the connection has ended
 			return
 		}
 	}
+}
+
+// refuseAll ends the connection, because the server breaks the rules.
+func (s *threeSession) refuseAll(code uint64) {
+	_ = s.conn.CloseWithError(quic.ApplicationErrorCode(code), "")
 }
 
 // refuse ends the requests that the server will not handle.
@@ -113,120 +120,77 @@ func (s *threeSession) refuse(from int64) {
 	defer s.mu.Unlock()
 	for _, l := range s.all {
 		l.watch.mu.Lock()
-		if l.number.Load() >= from {
-			l.stream.CancelRead(http3.CodeCanceled)
+		if l.number >= from {
+			abandon(l.stream, http3.CodeCanceled)
 		}
 		l.watch.mu.Unlock()
 	}
 }
 
-// refuses reports whether the server has said that it will not handle a stream.
-func (s *threeSession) refuses(stream *quic.Stream) bool {
+// refused reports whether the server has said that it does not handle a stream.
+func (s *threeSession) refused(stream *quic.Stream) bool {
 	from := s.goAway.Load()
 	return from >= 0 && int64(stream.StreamID()) >= from
 }
 
 // usable reports whether a session can take another request, as far as is known.
-func (s *threeSession) usable() bool {
-	return s.goAway.Load() < 0 && s.conn.Context().Err() == nil && (s.active > 0 || time.Since(s.idleSince) <= idleLimit)
-}
+func (s *threeSession) usable() bool { return s.goAway.Load() < 0 && s.conn.Context().Err() == nil }
 
-// lane returns a lane that is free, or a new one. The lock of the pool is held.
-func (s *threeSession) lane() *lane {
+// take returns a lane that is free, or a new one.
+func (s *threeSession) take() *lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if last := len(s.free) - 1; last >= 0 {
 		l := s.free[last]
 		s.free = s.free[:last]
 		return l
 	}
-	l := &lane{session: s, buf: make([]byte, readBuffer)}
-	l.number.Store(-1)
-	// A deadline in the past wakes readers and writers.
-	l.watch.interrupt = func() { _ = l.stream.SetDeadline(time.Unix(1, 0)) }
-	s.mu.Lock()
+	l := newLane(s)
 	s.all = append(s.all, l)
-	s.mu.Unlock()
 	return l
 }
 
-// close closes the connection, and tells the server.
+// give takes a lane back.
+func (s *threeSession) give(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, l)
+}
+
+// close closes the connection, and tells the server. No request is under way.
 func (s *threeSession) close() {
 	s.stop()
 	_ = s.conn.CloseWithError(http3.CodeNoError, "")
+	s.mu.Lock()
 	for _, l := range s.all {
 		l.watch.close()
 	}
+	s.mu.Unlock()
+	s.left()
 }
 
 // received returns how many packets came so far.
 func (s *threeSession) received() uint64 { return s.conn.ConnectionStats().PacketsReceived }
 
-// roundTrip writes the frames of m on a stream of its own, and reads and checks the answer. The end of ctx ends it.
-func (l *lane) roundTrip(ctx context.Context, deadline time.Time, frames []byte, m *message, halted func() bool, a *asking) (r reply) {
-	stream, err := l.session.open(ctx, deadline)
-	if err != nil {
-		return reply{err: err, phase: ClassOther}
-	}
-	if halted() {
-		stream.CancelWrite(http3.CodeCanceled)
-		stream.CancelRead(http3.CodeCanceled)
-		return reply{err: context.Canceled, keep: true}
-	}
-	before := l.session.received()
-	_ = stream.SetDeadline(deadline) // never fails
-	l.begin(ctx, stream)
-	if l.session.refuses(stream) { // it said so while we waited for the stream
-		l.finish()
-		stream.CancelWrite(http3.CodeCanceled)
-		stream.CancelRead(http3.CodeCanceled)
-		return reply{err: errGoAway}
-	}
-	n, writeErr := stream.Write(frames)
-	r.out = int64(n)
-	if writeErr == nil {
-		writeErr = stream.Close()
-	}
-	if l.session.shared {
-		// Go runs the goroutine woken last first: that of the connection, which would send a datagram for this request
-		// alone. Behind this one it comes after the other requests that are ready, and sends them together.
-		go func() {}()
-	}
-	if writeErr != nil && isTimeout(writeErr) {
-		r.err, r.phase = writeErr, ClassOther
-	} else {
-		// A server may answer before it has read the whole body. Its answer says more than our broken stream.
-		l.receive(m, a, &r)
-		if r.err != nil && writeErr != nil {
-			r.err = writeErr
+// gone reports whether a stream failed since its connection has ended. The context of the connection may tell it later.
+func gone(err error) bool { return errors.Is(err, net.ErrClosed) }
+
+// ask asks the server for a sign of life, unless that was done a moment ago. It returns how many packets had come before;
+// false if the server does not take the question.
+func (s *threeSession) ask() (before uint64, ok bool) {
+	s.asking.Lock()
+	defer s.asking.Unlock()
+	if time.Since(s.asked) >= s.patient/2 {
+		now := s.received()
+		if s.control.TryWriteAll(http3.Padding()) != nil {
+			return 0, false
 		}
+		s.asked, s.before = time.Now(), now
 	}
-	interrupted := l.finish()
-	if r.err != nil || writeErr != nil {
-		stream.CancelRead(http3.CodeCanceled)
-		stream.CancelWrite(http3.CodeCanceled)
-	}
-	// The next request would wait in vain for a server that is gone: a QUIC connection ends only after a long silence.
-	silent := r.err != nil && (isTimeout(r.err) || interrupted) && l.session.received() == before
-	r.keep = !silent && !m.close
-	r.err = l.told(r.err, stream)
-	return r
+	return s.before, true
 }
 
-// begin notes the present stream.
-func (l *lane) begin(ctx context.Context, stream *quic.Stream) {
-	l.watch.mu.Lock()
-	l.stream = stream
-	l.number.Store(int64(stream.StreamID()))
-	l.watch.mu.Unlock()
-	l.watch.begin(ctx)
-}
-
-// finish forgets it, and reports whether the request was interrupted.
-func (l *lane) finish() bool {
-	l.number.Store(-1)
-	return l.watch.finish()
-}
-
-// open returns a stream, and waits until the server allows another one.
+// open returns a stream, and waits until the server allows another one. It fails if the connection has ended.
 func (s *threeSession) open(ctx context.Context, deadline time.Time) (*quic.Stream, error) {
 	stream, err := s.conn.OpenStream()
 	if _, full := errors.AsType[*quic.StreamLimitReachedError](err); full {
@@ -238,118 +202,52 @@ func (s *threeSession) open(ctx context.Context, deadline time.Time) (*quic.Stre
 		}
 	}
 	if err != nil {
-		return nil, errHungUp
+		return nil, toldQUIC(err)
 	}
 	return stream, nil
 }
 
-// receive reads the answer into r, and checks it.
-func (l *lane) receive(m *message, a *asking, r *reply) {
-	l.answer.Begin(a.expect.limits, m.head)
-	r.phase = ClassProtocol
-	r.in, r.err = l.readAnswer(a.long)
-	if errors.Is(r.err, http1.ErrBody) {
-		r.err = errBodyLimit
+// roundTrip sends m on a stream of its own, and reads and checks the answer. The deadline of a, or the end of ctx, ends
+// only this request. The connection is kept unless it has ended, or gave no sign of life.
+func (s *threeSession) roundTrip(ctx context.Context, m *message, a *asking) (r reply) {
+	stream, err := s.open(ctx, a.deadline)
+	if err != nil {
+		return reply{err: err, phase: ClassOther, keep: s.usable() && !gone(err)}
 	}
-	r.status, r.location = l.answer.Status(), l.answer.Location()
-	if r.err == nil {
-		r.failed = a.expect.failed(&l.answer, time.Since(a.began), a.session)
+	l := s.take()
+	defer s.give(l)
+	l.begin(ctx, stream, a.deadline)
+	switch {
+	case s.refused(stream): // GOAWAY came in the meantime
+		err = errGoAway
+	case a.halted():
+		err = context.Canceled
 	}
-	l.answer.Release()
-}
-
-// readAnswer reads to the end of the stream.
-func (l *lane) readAnswer(long *sync.Pool) (in int64, err error) {
-	buf := l.buf
-	for {
-		n, readErr := l.stream.Read(buf)
-		in += int64(n)
-		if err := l.answer.Feed(buf[:n]); err != nil {
-			return in, err
-		}
-		switch {
-		case errors.Is(readErr, io.EOF):
-			return in, l.answer.End()
-		case readErr != nil:
-			return in, readErr
-		}
-		if n == readBuffer && len(buf) == readBuffer {
-			larger := long.Get().(*[]byte)
-			defer long.Put(larger)
-			buf = *larger
-		}
+	if err != nil {
+		l.finish()
+		abandon(stream, http3.CodeCanceled)
+		return reply{err: err, phase: ClassOther, keep: s.usable(), again: errors.Is(err, errGoAway)}
 	}
-}
-
-// told replaces an error of QUIC by one that has the class of what happened.
-func (l *lane) told(err error, stream *quic.Stream) error {
-	if err == nil {
-		return nil
+	r.out, err = l.write(m)
+	if err != nil && isTimeout(err) {
+		r.err, r.phase = err, ClassOther
+	} else {
+		// A server may answer before it has read the whole body. What it answers, or why it does not, says more than our
+		// broken stream.
+		l.receive(m, a, &r)
 	}
-	if e, ok := errors.AsType[*quic.StreamError](err); ok {
-		if !e.Remote && l.session.refuses(stream) {
-			return errGoAway
-		}
-		return resetError{http3.CodeName(uint64(e.ErrorCode))}
+	l.finish()
+	code, broken := http3.Fault(r.err)
+	switch {
+	case broken:
+		s.refuseAll(code)
+	case r.err != nil || err != nil:
+		abandon(stream, code)
 	}
-	return toldQUIC(err)
-}
-
-// toldQUIC does so for the end of a connection.
-func toldQUIC(err error) error {
-	if e, ok := errors.AsType[*quic.ApplicationError](err); ok {
-		switch {
-		case !e.Remote:
-			return errControlStream
-		case e.ErrorCode == http3.CodeNoError || e.ErrorCode == 0:
-			return io.ErrUnexpectedEOF
-		}
-		return resetError{http3.CodeName(uint64(e.ErrorCode))}
-	}
-	if e, ok := errors.AsType[*quic.TransportError](err); ok {
-		switch {
-		case e.ErrorCode.IsCryptoError():
-			if wrong, ours := errors.AsType[*tls.CertificateVerificationError](err); ours {
-				return handshakeError{wrong} // it says more than the code
-			}
-			return handshakeError{err}
-		case e.ErrorCode == quic.ConnectionRefused:
-			return &net.OpError{Op: "dial", Net: "udp", Err: err}
-		case e.ErrorCode == quic.NoError && e.Remote:
-			return io.ErrUnexpectedEOF
-		case !e.Remote:
-			return errQUIC
-		case e.ErrorCode <= quic.NoViablePathError:
-			return resetError{e.ErrorCode.String()}
-		}
-		return resetError{}
-	}
-	if _, ok := errors.AsType[*quic.StatelessResetError](err); ok {
-		return resetError{}
-	}
-	if _, ok := errors.AsType[*quic.VersionNegotiationError](err); ok {
-		return errQUIC
-	}
-	return err
-}
-
-// errGoAway says that the server went away and did not process the request.
-var errGoAway = resetError{"GOAWAY"}
-
-// Errors of a server that breaks the rules. They have no class of their own: it is ClassProtocol, by the phase.
-var (
-	errQUIC          = errors.New("the server does not follow QUIC")
-	errControlStream = errors.New("the control stream of the server is malformed")
-)
-
-// A resetError says that the server gave up a request or its connection, and why; "" if the reason has no name.
-type resetError struct{ name string }
-
-func (e resetError) Error() string { return "the server reset the stream: " + e.name }
-
-func (e resetError) class() string {
-	if e.name == "" {
-		return ClassReset
-	}
-	return ClassReset + " " + e.name
+	// The next request would wait in vain for a server that is gone: a QUIC connection ends only after a long silence.
+	silent := isTimeout(r.err) && !errors.Is(ctx.Err(), context.Canceled) && s.received() == l.heard
+	r.keep = s.usable() && !gone(r.err) && !gone(err) && !silent && !m.close
+	r.err = s.told(r.err, stream)
+	r.again = errors.Is(r.err, errGoAway)
+	return r
 }

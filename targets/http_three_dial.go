@@ -24,25 +24,30 @@ const (
 	serverStreams    = 8 // in one direction at a time: control, two of QPACK, and unknown ones
 )
 
+// mostPatient is for how long at most a request waits before the server is asked for a sign of life. Some servers end
+// connections after 30 s of silence, or less, though a request is under way.
+const mostPatient = 10 * time.Second
+
 // threeSockets is how many sockets the connections share, for each local address. Servers and load balancers choose a
 // process, and network cards a queue, by the addresses and ports: from one socket, all load would go to one of them.
 const threeSockets = 64
 
 // A threeDialer opens connections of HTTP/3. It is safe for concurrent use.
 type threeDialer struct {
-	secure   *dialer
-	families []*family // of local addresses; one without addresses for each kind means that the system chooses
+	secure   *tls.Config
+	families []*family // of local addresses; none means that the system chooses
 	config   *quic.Config
-	shared   bool // a connection carries several requests at a time
+	patient  time.Duration // of sessions
 
 	mu      sync.Mutex
 	closed  bool
+	open    int // connections, with those being opened
 	sockets map[socketKey]*threeSocket
 	turn    int
 	gone    int64 // datagrams that closed sockets dropped
 }
 
-// A socketKey names a socket: the local address, "" with the kind for any, and a number.
+// A socketKey names a socket: the local address, and a number.
 type socketKey struct {
 	address string
 	number  int
@@ -54,9 +59,9 @@ type threeSocket struct {
 	transport *quic.Transport
 }
 
-func newThreeDialer(s Spec, secure *dialer) *threeDialer {
+func newThreeDialer(s Spec, secure *tls.Config, families []*family) *threeDialer {
 	return &threeDialer{
-		secure: secure, families: secure.families, shared: s.streams() > 1, sockets: map[socketKey]*threeSocket{},
+		secure: secure, families: families, patient: min(s.timeout()/2, mostPatient), sockets: map[socketKey]*threeSocket{},
 		config: &quic.Config{
 			HandshakeIdleTimeout: s.timeout(), MaxIdleTimeout: idleLimit,
 			MaxStreamReceiveWindow: streamWindow, MaxConnectionReceiveWindow: connectionWindow,
@@ -66,7 +71,7 @@ func newThreeDialer(s Spec, secure *dialer) *threeDialer {
 }
 
 // dial opens a connection to an endpoint, by deadline. Its error says to which.
-func (d *threeDialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*threeSession, error) {
+func (d *threeDialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
 	if !deadline.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline)
@@ -79,7 +84,7 @@ func (d *threeDialer) dial(ctx context.Context, deadline time.Time, to endpoint)
 		}
 		return nil, fmt.Errorf("dial udp %s: %w", to.address, err)
 	}
-	return s, nil
+	return &conn{to: to, three: s, idleSince: time.Now()}, nil
 }
 
 func (d *threeDialer) connect(ctx context.Context, to endpoint) (*threeSession, error) {
@@ -87,23 +92,25 @@ func (d *threeDialer) connect(ctx context.Context, to endpoint) (*threeSession, 
 	if err != nil {
 		return nil, err
 	}
-	socket, err := d.socket(local)
+	socket, err := d.enter(local)
 	if err != nil {
 		return nil, err
 	}
 	// The name is that of the URL, as in dialer.dial.
-	secure := d.secure.secure.Clone()
+	secure := d.secure.Clone()
 	secure.ServerName, secure.NextProtos, secure.MinVersion = to.name, []string{http3.ALPN}, tls.VersionTLS13
 	conn, err := socket.transport.Dial(ctx, net.UDPAddrFromAddrPort(remote), secure, d.config)
 	if _, system := errors.AsType[*net.OpError](err); system {
-		return nil, &net.OpError{Op: "dial", Net: "udp", Err: err} // it sent in vain: there is no way to the host
+		err = &net.OpError{Op: "dial", Net: "udp", Err: err} // it sent in vain: there is no way to the host
 	}
 	if err != nil {
+		d.leave()
 		return nil, toldQUIC(err)
 	}
-	s, err := newThreeSession(to, conn, d.shared)
+	s, err := newThreeSession(conn, to.streams > 1, d.patient, d.leave)
 	if err != nil {
 		_ = conn.CloseWithError(http3.CodeNoError, "")
+		d.leave()
 		return nil, toldQUIC(err)
 	}
 	return s, nil
@@ -153,26 +160,53 @@ func (d *threeDialer) local(suffix, unspecified string) (string, bool) {
 	return "", false
 }
 
-// socket returns a socket for a connection from a local address: another one each time, until there are as many as may
-// be.
-func (d *threeDialer) socket(local string) (*threeSocket, error) {
+// enter returns a socket for a connection from a local address: another one each time, until there are as many as may be.
+// The caller calls leave at the end of the connection.
+func (d *threeDialer) enter(local string) (*threeSocket, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
-		return nil, errClosed
-	}
 	key := socketKey{local, d.turn % threeSockets}
 	d.turn++
-	if s := d.sockets[key]; s != nil {
-		return s, nil
+	s := d.sockets[key]
+	if s == nil {
+		udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(local)})
+		if err != nil {
+			return nil, err
+		}
+		s = &threeSocket{udp: udp, transport: &quic.Transport{Conn: udp}}
+		d.sockets[key] = s
 	}
-	udp, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.ParseIP(local)})
-	if err != nil {
-		return nil, err
-	}
-	s := &threeSocket{udp: udp, transport: &quic.Transport{Conn: udp}}
-	d.sockets[key] = s
+	d.open++
 	return s, nil
+}
+
+// leave is called at the end of a connection. The last one closes the sockets, if no more are wanted.
+func (d *threeDialer) leave() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open--
+	d.closeSockets()
+}
+
+// close closes the sockets when all connections on them have been closed.
+func (d *threeDialer) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	d.closeSockets()
+}
+
+// closeSockets closes the sockets if nobody needs them. The lock is held.
+func (d *threeDialer) closeSockets() {
+	if !d.closed || d.open > 0 {
+		return
+	}
+	for key, s := range d.sockets {
+		d.gone += droppedAt(s.udp)
+		_ = s.transport.Close()
+		_ = s.udp.Close()
+		delete(d.sockets, key)
+	}
 }
 
 // dropped returns how many datagrams the system dropped at all sockets so far.
@@ -184,17 +218,4 @@ func (d *threeDialer) dropped() int64 {
 		sum += droppedAt(s.udp)
 	}
 	return sum
-}
-
-// close closes the sockets. All connections on them have been closed.
-func (d *threeDialer) close() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.closed = true
-	for key, s := range d.sockets {
-		d.gone += droppedAt(s.udp)
-		_ = s.transport.Close()
-		_ = s.udp.Close()
-		delete(d.sockets, key)
-	}
 }

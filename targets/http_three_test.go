@@ -244,6 +244,58 @@ func TestThreeConnections(t *testing.T) {
 	}
 }
 
+// TestThreeFillsConnections: requests that come together share connections, rather than open one each.
+func TestThreeFillsConnections(t *testing.T) {
+	var now atomic.Int64
+	all := make(chan struct{})
+	s := startThree(t, func(http.ResponseWriter, *http.Request) {
+		if now.Add(1) == 20 {
+			close(all)
+		}
+		<-all
+	}, nil)
+	target := openThree(t, targets.Spec{URL: s.url, Streams: 8}, targets.Local{MaxConnections: 10})
+	var done sync.WaitGroup
+	for range 20 {
+		done.Go(func() { do(t, target, 200, "") })
+	}
+	done.Wait()
+	if n := s.connections.Load(); n != 3 {
+		t.Errorf("%d connections for 20 requests, 8 on each", n)
+	}
+}
+
+// TestThreeBesideTCP: all connections of a workload are counted together, also if their steps speak different protocols.
+func TestThreeBesideTCP(t *testing.T) {
+	s := startThree(t, says("ok"), nil)
+	lines, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lines.Close()
+	go func() {
+		for {
+			c, err := lines.Accept()
+			if err != nil {
+				return
+			}
+			go func() { _, _ = io.Copy(c, c) }()
+		}
+	}()
+	target := openThree(t, targets.Spec{Flows: []targets.Flow{{Name: "f", Steps: []targets.Step{
+		{Name: "page", URL: s.url},
+		{Name: "line", URL: "tcp://" + lines.Addr().String(), Body: []byte("hello\n"), Reply: `until \n`},
+	}}}}, targets.Local{MaxConnections: 1})
+	for n := range 6 {
+		if out := target.Do(context.Background(), targets.Call{Step: n % 2}); out.Class != "" {
+			t.Errorf("%+v", out)
+		}
+	}
+	if n := s.connections.Load(); n != 3 {
+		t.Errorf("%d connections of HTTP/3, for 3 requests that had the only place in turn", n)
+	}
+}
+
 func TestThreePreconnect(t *testing.T) {
 	s := startThree(t, says("ok"), nil)
 	target := openThree(t, targets.Spec{URL: s.url}, targets.Local{MaxConnections: 5, Addresses: []string{"127.0.0.2", "::1"}})

@@ -65,10 +65,10 @@ func (t *mixTarget) Preconnect(ctx context.Context, n int, every time.Duration) 
 	return int(open.Load())
 }
 
-// Dropped is that of threeTarget; all steps have the same sockets.
+// Dropped is that of httpTarget; all steps have the same pool.
 func (t *mixTarget) Dropped() int64 {
 	for _, step := range t.steps {
-		if c, ok := step.(*threeTarget); ok {
+		if c, ok := step.(*httpTarget); ok {
 			return c.Dropped()
 		}
 	}

@@ -63,8 +63,8 @@ func checkRaw(s Spec, u *url.URL) error {
 		return err
 	}
 	switch rule, _ := parseReply(s.Reply); {
-	case rule.messages > 0:
-		return fmt.Errorf("reply: %s has no messages; write any, bytes N, until TEXT or matches /REGEX/", u.Scheme)
+	case rule.messages > 0 || rule.end:
+		return fmt.Errorf("reply: %s has no messages and no streams; write any, bytes N, until TEXT or matches /REGEX/", u.Scheme)
 	case u.Scheme == "udp" && s.UnixSocket != "":
 		return errors.New("unix socket: udp has none; leave it out, or write tcp://")
 	case u.Scheme == "udp" && len(s.Body) > mostDatagram:
@@ -262,7 +262,7 @@ func (t *rawTarget) Do(ctx context.Context, call Call) (out Outcome) {
 			t.pool.answered(r.keep)
 		}
 		t.pool.give(c, r.keep)
-		out.Status, out.BytesIn, out.BytesOut = r.status, out.BytesIn+r.in, out.BytesOut+r.out
+		out.Status, out.BytesIn, out.BytesOut, out.Messages = r.status, out.BytesIn+r.in, out.BytesOut+r.out, out.Messages+r.messages
 		// The peer had hung up before the first byte was written. The loop ends, because each turn uses up an idle
 		// connection.
 		if reused && errors.Is(r.err, errHungUp) && ctx.Err() == nil && time.Now().Before(deadline) {

@@ -66,7 +66,7 @@ func checkCommand(arguments []template.Text) error {
 	name := strings.ToUpper(string(arguments[0].Append(nil, template.Request{})))
 	switch name {
 	case "AUTH", "HELLO", "SELECT":
-		return fmt.Errorf("%s belongs into the URL; write redis://USER:PASSWORD@HOST:PORT/DB", name)
+		return fmt.Errorf("%s belongs in the URL; write redis://USER:PASSWORD@HOST:PORT/DB", name)
 	case "MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH":
 		return fmt.Errorf("%s makes several commands one, and a request is one command; use EVAL", name)
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE", "MONITOR", "SYNC", "PSYNC", "REPLCONF", "QUIT", "RESET":
@@ -169,7 +169,15 @@ func logIn(c *conn) error {
 	if _, err := c.wire.Write([]byte(c.to.login)); err != nil {
 		return err
 	}
-	for range strings.Count(c.to.login, "\r\n*") + 1 {
+	// Commands look like replies, so a reading finds their ends.
+	r := newRedisReading(DefaultBodyLimit, 0)
+	for rest := []byte(c.to.login); len(rest) > 0; {
+		r.begin()
+		used, _, err := r.feed(rest)
+		if err != nil {
+			return err
+		}
+		rest = rest[used:]
 		if _, err := c.ask(nil); err != nil {
 			return err
 		}

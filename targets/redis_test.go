@@ -73,6 +73,8 @@ func TestRedisLogin(t *testing.T) {
 		t.Errorf("%d keys in database 0", n)
 	}
 	do(t, open(t, Spec{URL: url + "/3", Body: []byte("GET k"), Checks: []string{"body has v"}}, Local{}), 0, "")
+	server.SetUser(t, "bob", "on", ">a\r\n*b", "~*", "+@all") // it looks like the beginning of a command
+	do(t, open(t, Spec{URL: "redis://bob:a%0D%0A*b@" + server.Addr() + "/3", Body: []byte("GET k"), Checks: []string{"body has v"}, Timeout: 5 * time.Second}, Local{}), 0, "")
 	do(t, open(t, Spec{URL: strings.Replace(url, secret, "wrong", 1), Body: []byte("PING")}, Local{}), 0, "reply WRONGPASS")
 	do(t, open(t, Spec{URL: url + "/99", Body: []byte("PING")}, Local{}), 0, "reply ERR")
 	s := Spec{URL: url + "/3", Body: []byte("SET k " + secret)}

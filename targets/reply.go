@@ -18,14 +18,22 @@ const (
 )
 
 // replyUsage says how Spec.Reply is written.
-const replyUsage = `any, bytes N, messages N, until TEXT (such as until \n) or matches /REGEX/`
+const replyUsage = `any, bytes N, messages N, until TEXT (such as until \n), matches /REGEX/, none or end`
+
+// Values of Spec.Reply that need no parameter.
+const (
+	replyNone = "none" // no reply is expected
+	replyEnd  = "end"  // all up to the end of a stream
+)
 
 // ReplyHelp lists in a line what Spec.Reply may be.
 func ReplyHelp() string { return replyUsage }
 
-// A replyRule says where a reply of tcp or udp ends, or which message of ws it is. The zero value expects none.
+// A replyRule says where a reply of tcp or udp ends, or which message of ws or of a stream of gRPC it is. The zero value
+// expects none.
 type replyRule struct {
 	expected bool
+	end      bool  // the reply is all up to the end of a stream, which is the request's own
 	count    int64 // bytes; 0 = they do not count
 	messages int   // the reply is the last of them; 0 = they do not count
 	until    []byte
@@ -35,7 +43,7 @@ type replyRule struct {
 
 // parseReply reads Spec.Reply. An error is one line that says what to do.
 func parseReply(text string) (r replyRule, err error) {
-	if text == "" {
+	if text == "" || strings.TrimSpace(text) == replyNone {
 		return r, nil
 	}
 	if len(text) > 4*mostUntil || strings.ContainsFunc(text, func(c rune) bool { return !unicode.IsPrint(c) }) || strings.Contains(text, "${") {
@@ -46,8 +54,8 @@ func parseReply(text string) (r replyRule, err error) {
 	rest = strings.TrimSpace(rest)
 	known := false
 	switch word {
-	case "any":
-		known = rest == ""
+	case "any", replyEnd:
+		known, r.end = rest == "", word == replyEnd
 	case "bytes":
 		r.count, err = strconv.ParseInt(rest, 10, 64)
 		known = err == nil && r.count > 0

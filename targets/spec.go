@@ -79,8 +79,11 @@ type Spec struct {
 	// Checks are conditions that an answer must meet to count as success, as check.Parse reads them.
 	Checks []string `json:"checks,omitempty"`
 	// Reply says where the reply of tcp or udp ends: "any", "bytes N", "until TEXT" or "matches /REGEX/"; or which message
-	// of ws it is: "any", "messages N" or "matches /REGEX/". "" = none is expected, and the request ends when its body is
-	// sent.
+	// of ws it is: "any", "messages N" or "matches /REGEX/". "" or "none" = none is expected, and the request ends when its
+	// body is sent.
+	//
+	// For methods of gRPC that take a stream it says the same of messages; "" = "any", or "none" if the method answers only
+	// once. "end" = each request is a stream with one message, and its reply is all up to the end.
 	Reply string `json:"reply,omitempty"`
 	// Binary sends the body as a binary message of ws. One that is not UTF-8 is binary in any case; others are texts.
 	Binary bool `json:"binary,omitempty"`

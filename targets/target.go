@@ -29,6 +29,9 @@ type Outcome struct {
 	// BytesIn and BytesOut are the bytes received and sent, also of a request that failed. Each target says what it
 	// counts.
 	BytesIn, BytesOut int64
+	// Messages is how many messages came, over protocols that have them: WebSocket and gRPC. Those that came since the
+	// last request on the same connection or stream are among them.
+	Messages int64
 }
 
 // Target performs requests.

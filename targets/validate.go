@@ -12,7 +12,7 @@ import (
 )
 
 // errReply refuses Spec.Reply where a reply tells itself where it ends.
-var errReply = errors.New("reply: only tcp, udp and ws need it; leave it out")
+var errReply = errors.New("reply: only tcp, udp, ws and streams of gRPC need it; leave it out")
 
 // maxRedirects bounds the redirects that may be asked for: more would be a loop.
 const maxRedirects = 20

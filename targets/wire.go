@@ -3,7 +3,6 @@ package targets
 import (
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -193,6 +192,7 @@ func (w *Wire) Encode(r *http2.Request, message []byte) error {
 	if len(message) == 0 {
 		return errRequest
 	}
+	r.Lasting = w.message.lasting
 	return r.Encode(w.scheme, message)
 }
 
@@ -221,13 +221,5 @@ func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest strin
 	if w.messages != nil {
 		return w.messages.outcome(a, took, err, rest, session)
 	}
-	a = w.expect.view(a)
-	status := a.Status()
-	if err = w.expect.late(err, took); err == nil {
-		return Outcome{Status: status, Class: w.expect.failed(a, took, session)}
-	}
-	if errors.Is(err, http1.ErrBody) {
-		err = errBodyLimit
-	}
-	return Outcome{Status: status, Class: classify(err, rest)}
+	return w.expect.outcome(a, took, err, rest, session)
 }

@@ -61,6 +61,7 @@ func (t *wsTarget) exchange(ctx context.Context, c *conn, reused bool, payload [
 		t.receive(c, a, &r)
 	}
 	in, out := s.Counted()
+	r.messages = s.Messages()
 	r.in, r.out = r.in+in, r.out+out
 	r.keep = !c.watch.finish() && r.err == nil && s.err == nil && !t.once
 	if r.err != nil {
@@ -92,8 +93,11 @@ func (t *wsTarget) send(c *conn, reused bool, payload []byte, r *reply) error {
 	}
 	n, err := c.wire.Write(payload)
 	r.out += int64(n)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case n == 0 && reused && !isTimeout(err):
+		return errHungUp // it came in between
 	}
 	s.torn = true
 	// The server may have said why it does not read on.
@@ -179,7 +183,10 @@ func refused(err error, out *Outcome) {
 	}
 }
 
-// An upgradeError is an answer to a handshake that opens no WebSocket.
+// ErrNoWebSocket says that a server answers a handshake, and opens no WebSocket.
+var ErrNoWebSocket = errors.New("the server opens no WebSocket")
+
+// An upgradeError is such an answer. It is ErrNoWebSocket.
 type upgradeError struct {
 	status  int // not 101; 0 if what is wrong
 	what    string
@@ -196,6 +203,9 @@ func (e upgradeError) Error() string {
 	}
 	return text
 }
+
+// Is implements the interface of errors.Is.
+func (e upgradeError) Is(target error) bool { return target == ErrNoWebSocket }
 
 // class implements classified.
 func (e upgradeError) class() string {

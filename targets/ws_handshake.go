@@ -94,6 +94,10 @@ func (h *handshake) open(c io.ReadWriter) (s *Socket, in, out int64, err error) 
 	defer h.answer.Release()
 	s = new(Socket)
 	if s.rest, in, err = h.read(c); err != nil {
+		if wrong, ok := errors.AsType[upgradeError](err); ok {
+			wrong.in, wrong.out = in, out
+			err = wrong
+		}
 		return nil, in, out, err
 	}
 	if status := h.answer.Status(); status != http.StatusSwitchingProtocols {
@@ -116,7 +120,7 @@ func (h *handshake) read(c io.Reader) (rest []byte, in int64, err error) {
 		case errors.Is(err, http1.ErrHead):
 			return nil, in, err
 		case err != nil:
-			return nil, in, upgradeError{what: err.Error(), in: in}
+			return nil, in, upgradeError{what: err.Error()}
 		case done:
 			return slices.Clone(h.buf[used:n]), in, nil
 		case errors.Is(readErr, io.EOF):

@@ -46,7 +46,7 @@ func (p *pool) keep() {
 				pause = keepSoon
 			}
 			if ended && p.drop(c) {
-				c.close(true)
+				c.close(false) // look has said goodbye
 			}
 		}
 		clear(idle)
@@ -65,6 +65,9 @@ func (s *keptSocket) look(c *conn) (ended, more bool) {
 		if err := s.pong(c, c.writeNow); err != nil {
 			s.Fail(err)
 		}
+	}
+	if s.err != nil {
+		c.bye()
 	}
 	return s.err != nil, s.in-before >= mostDrained*readBuffer/2
 }

@@ -16,7 +16,6 @@ import (
 type messages struct {
 	sends   bool // a request is a message; else it is the handshake
 	answers bool // a reply is expected
-	once    bool // a connection carries one request
 	rule    replyRule
 	limit   int64 // bytes of a message
 	keeps   int   // bytes of a message that checks, takes and the rule look at
@@ -30,7 +29,7 @@ type messages struct {
 
 // newMessages returns what a valid spec says.
 func newMessages(s Spec, u *url.URL, tables Tables) (m *messages, err error) {
-	m = &messages{sends: len(s.Body) > 0, once: s.NoKeepAlive, limit: s.bodyLimit(), op: ws.Text}
+	m = &messages{sends: len(s.Body) > 0, limit: s.bodyLimit(), op: ws.Text}
 	if m.expect, err = newRawExpectation(s); err != nil {
 		return nil, err
 	}
@@ -134,7 +133,7 @@ func (s Spec) checkMessages() error {
 	if _, err := newRawExpectation(s); err != nil {
 		return err
 	}
-	if rule, _ := parseReply(s.Reply); rule.count > 0 || len(rule.until) > 0 {
+	if rule, _ := parseReply(s.Reply); rule.count > 0 || len(rule.until) > 0 || rule.end {
 		return errors.New("reply: over ws a message tells where it ends; write any, messages N or matches /REGEX/")
 	}
 	return nil

@@ -15,6 +15,7 @@ type Socket struct {
 	reader  ws.Reader
 	rest    []byte // came behind the answer to the handshake, and was not taken yet
 	in, out int64  // bytes that no request has counted
+	got     int64  // messages, the same
 	ping    []byte // payload of the last ping
 	pinged  bool   // it was not answered
 	torn    bool   // nothing more may be written: a frame of ours was written in part, or a closing one
@@ -29,6 +30,7 @@ type Socket struct {
 // Skip takes bytes while no reply is expected: messages are pushes, and thrown away. Its error is why the socket has ended;
 // it stays.
 func (s *Socket) Skip(b []byte) error {
+	s.reader.Release() // the last reply has been judged
 	s.in += int64(len(b))
 	return s.skip(b)
 }
@@ -88,6 +90,8 @@ func (s *Socket) note(event ws.Event, err error) error {
 		return err
 	case event == ws.GotPing:
 		s.pinged, s.ping = true, append(s.ping[:0], s.reader.Control()...)
+	case event == ws.GotMessage:
+		s.got++
 	case event == ws.GotClose:
 		return closedError{s.reader.Code()}
 	}
@@ -153,6 +157,13 @@ func (s *Socket) Counted() (in, out int64) {
 	in, out = s.in, s.out
 	s.in, s.out = 0, 0
 	return in, out
+}
+
+// Messages returns how many messages came since the last call.
+func (s *Socket) Messages() int64 {
+	n := s.got
+	s.got = 0
+	return n
 }
 
 // Status is 0: a message has none. A Socket is the last message as check.Answer.

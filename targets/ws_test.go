@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -171,6 +173,82 @@ func TestWSIdle(t *testing.T) {
 	}
 }
 
+// A deafWire takes nothing, and counts how often it was closed.
+type deafWire struct {
+	net.Conn
+	closed atomic.Int64
+}
+
+func (d *deafWire) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+func (d *deafWire) Close() error {
+	d.closed.Add(1)
+	return d.Conn.Close()
+}
+
+// deafen makes the idle connection of a target one that takes nothing.
+func deafen(t *testing.T, target Target) *deafWire {
+	t.Helper()
+	p := target.(*wsTarget).pool
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) != 1 {
+		t.Fatalf("%d idle connections", len(p.idle))
+	}
+	c := p.idle[0]
+	c.socket.mu.Lock()
+	defer c.socket.mu.Unlock()
+	deaf := &deafWire{Conn: c.wire}
+	c.wire = deaf
+	return deaf
+}
+
+// TestWSClosedInBetween: a connection breaks just before a message is written to it. Not a byte was taken, so the message
+// goes over another one.
+func TestWSClosedInBetween(t *testing.T) {
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello")}, nil)
+	target := open(t, ofCase(server, wstest.Case{}), Local{})
+	do(t, target, 0, "")
+	deafen(t, target)
+	do(t, target, 0, "")
+	if server.Connections.Load() != 2 || server.Messages.Load() != 2 {
+		t.Errorf("%d connections, %d messages", server.Connections.Load(), server.Messages.Load())
+	}
+}
+
+// TestWSKeeperDoesNotWait: the keeper looks after all connections, so it does not wait for one that it closes. TLS would.
+func TestWSKeeperDoesNotWait(t *testing.T) {
+	release := make(chan struct{})
+	url := echoMessages(t, func(c *websocket.Conn, r *http.Request) {
+		kind, message, err := c.Read(r.Context())
+		if err != nil {
+			return
+		}
+		_ = c.Write(r.Context(), kind, message)
+		<-release
+		c.Close(websocket.StatusGoingAway, "")
+	})
+	target := open(t, Spec{URL: url, Body: []byte("hello"), Reply: "any"}, Local{})
+	do(t, target, 0, "")
+	deaf := deafen(t, target)
+	close(release)
+	come(t, "the end of the connection", func() bool { return idleOnes(target) == 0 })
+	if deaf.closed.Load() > 0 {
+		t.Error("the keeper closed TLS, which may wait")
+	}
+}
+
+// TestWSIdleMemory: a connection keeps no long reply while it is idle.
+func TestWSIdleMemory(t *testing.T) {
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text(strings.Repeat("x", 500_000))}, nil)
+	target := open(t, ofCase(server, wstest.Case{Check: "body has xxx"}), Local{})
+	do(t, target, 0, "")
+	p := target.(*wsTarget).pool
+	if kept := cap(p.idle[0].socket.reader.Content()); kept > 0 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+}
+
 // idleOnes returns how many connections are idle.
 func idleOnes(t Target) int {
 	p := t.(*wsTarget).pool
@@ -269,6 +347,7 @@ func TestWSOpens(t *testing.T) {
 		{wstest.Case{Hello: wstest.Text("welcome")}, "any", Outcome{Status: 101}},
 		{wstest.Case{Hello: wstest.Closing(1013)}, "any", Outcome{Status: 101, Class: "closed 1013"}},
 		{wstest.Case{Handshake: "HTTP/1.1 503 x\r\n\r\n"}, "", Outcome{Status: 503, Class: ClassStatus}},
+		{wstest.Case{Handshake: "HTTP/1.1 101 Switching Protocols\r\nno colon\r\n\r\n"}, "", Outcome{Class: ClassProtocol}},
 	} {
 		server := wstest.Start(t, c.c, nil)
 		var checks []string
@@ -326,6 +405,30 @@ func TestWSInParallel(t *testing.T) {
 			})
 		}
 		all.Wait()
+	}
+}
+
+// TestWSBesideHTTP2: the steps of a workload over HTTP/2 and WebSocket go to one server.
+func TestWSBesideHTTP2(t *testing.T) {
+	echo := echoHandler(nil)
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/page" {
+			fmt.Fprint(w, r.Proto)
+			return
+		}
+		echo.ServeHTTP(w, r)
+	}))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	target := open(t, Spec{HTTP: HTTP2, Insecure: true, Flows: []Flow{{Name: "f", Steps: []Step{
+		{Name: "page", URL: s.URL + "/page", Checks: []string{"body has HTTP/2.0"}},
+		{Name: "chat", URL: "wss" + strings.TrimPrefix(s.URL, "https"), Body: []byte("hello"), Reply: "any", Checks: []string{"body has hello"}},
+	}}}}, Local{})
+	for step := range 2 {
+		if out := target.Do(t.Context(), Call{Step: step}); out.Class != "" {
+			t.Errorf("step %d: %+v", step, out)
+		}
 	}
 }
 

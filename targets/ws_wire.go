@@ -71,8 +71,8 @@ func (w *Wire) Handshake() string {
 // outcome is Wire.Outcome. a is the Socket if it is open.
 func (m *messages) outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) (out Outcome) {
 	refused(err, &out)
-	if _, open := a.(*Socket); open {
-		out.Status = m.status()
+	if s, open := a.(*Socket); open {
+		out.Status, out.Messages = m.status(), s.Messages()
 	}
 	switch {
 	case err == nil && m.answers:

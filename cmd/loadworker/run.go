@@ -104,7 +104,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	reach := f.member.reach(c.Context(), target)
+	var reach error
+	if create != nil { // else the target is known when the worker has joined
+		reach = f.member.reach(c.Context(), target, create.Target)
+	}
 	server, err := f.host(c.Context(), create, reach, log)
 	if err != nil {
 		return err
@@ -153,7 +156,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 		if target, err = f.member.open(ctx, r.Spec.Target, f.allow.allowed, log); err != nil {
 			return err
 		}
-		if err := passable(r, f.member.reach(ctx, target), log); err != nil {
+		if err := passable(r, f.member.reach(ctx, target, r.Spec.Target), log); err != nil {
 			return err
 		}
 		if err := apart(ctx, link.Client, target, log); err != nil {

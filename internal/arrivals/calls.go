@@ -14,8 +14,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Calls is what a server speaks: the service loadctl.Echo over gRPC, with reflection. Each call is a request. The server
-// is written for net/http, because the library of gRPC would double the program.
+// Calls is what a server speaks: the service loadctl.Echo over gRPC, with reflection. Each call is a request, and of
+// methods that take a stream each message. The server is written for net/http, because the library of gRPC would double
+// the program.
 const Calls = "grpc"
 
 // Statuses of gRPC.
@@ -49,7 +50,6 @@ type call struct {
 	server *Server
 	w      http.ResponseWriter
 	r      *http.Request
-	at     int64 // when its request had been received whole, in ns since the server began; 0 = not yet
 }
 
 // serveCall answers a call.
@@ -97,7 +97,7 @@ func (c *call) say(times int) (code int, err error) {
 	if _, err := c.read(); err == nil { // the end of the request
 		return callInvalid, nil
 	}
-	if err := c.arrived(); err != nil {
+	if err := c.holdBack(c.arrived()); err != nil {
 		return 0, err
 	}
 	w := readWords(message)
@@ -122,13 +122,14 @@ func (c *call) collect() (int, error) {
 		message, err := c.read()
 		switch {
 		case errors.Is(err, io.EOF):
-			if err := c.arrived(); err != nil {
+			if err := c.holdBack(int64(time.Since(c.server.began))); err != nil {
 				return 0, err
 			}
 			return callOK, c.write(protowire.AppendVarint(protowire.AppendTag(last, wordsNumber, protowire.VarintType), n))
 		case err != nil:
 			return 0, err
 		}
+		c.arrived()
 		last = message
 	}
 }
@@ -141,7 +142,7 @@ func (c *call) talk() (int, error) {
 			return callOK, nil
 		}
 		if err == nil {
-			err = c.arrived()
+			err = c.holdBack(c.arrived())
 		}
 		if err == nil {
 			err = c.write(message)
@@ -152,15 +153,16 @@ func (c *call) talk() (int, error) {
 	}
 }
 
-// arrived records the call, once, and waits as long as each answer does.
-func (c *call) arrived() error {
-	if c.at > 0 {
-		return nil
-	}
-	s := c.server
-	c.at = int64(time.Since(s.began))
-	s.arrived(c.r.Context().Value(ofConn{}).(*webConn).lane, c.at, []byte(c.r.URL.Path))
-	if !s.holdBack(c.at, c.at) {
+// arrived records a request, and returns when it had been received whole, in ns since the server began.
+func (c *call) arrived() int64 {
+	s, at := c.server, int64(time.Since(c.server.began))
+	s.arrived(c.r.Context().Value(ofConn{}).(*webConn).lane, at, []byte(c.r.URL.Path))
+	return at
+}
+
+// holdBack waits as long as each answer does, to a request that arrived then.
+func (c *call) holdBack(at int64) error {
+	if !c.server.holdBack(at, at) {
 		return net.ErrClosed
 	}
 	return nil

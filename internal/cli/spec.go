@@ -91,7 +91,8 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringVar(&f.bodyHex, "body-hex", "", "body as pairs of hex `DIGITS`, such as '50 49 4e 47 0a'; over ws it is a binary message")
-	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp, or which message of ws it is: "+targets.ReplyHelp()+". Without it a request ends when it is sent. See docs/protocols.md")
+	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp, or which message of ws or of a stream of gRPC it is: "+targets.ReplyHelp()+
+		". Without it a request ends when it is sent; over gRPC with the next message, if the method streams both ways. See docs/protocols.md and docs/grpc.md")
 	f.addProtoFlags(s)
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.Var(&f.targetsFile, "targets", targetsHelp)

@@ -65,6 +65,50 @@ func TestGRPCIsExact(t *testing.T) {
 	}
 }
 
+// TestTalksAreExact: three workers send the exact number of messages on streams that stay open, with and without replies,
+// also after a change of the rate. If one is killed, what arrived is what was sent, and at most what is lost. The server is
+// gRPC's own, and counts for itself.
+func TestTalksAreExact(t *testing.T) {
+	besides(t)
+	s, told := rpctest.Start(t), rpctest.Start(t)
+	b := &bed{t: t, redis: redistest.Start(t)}
+	start := func(run string, more ...string) (ps []*process) {
+		for range 3 {
+			ps = append(ps, b.worker(run, append(append(patient(), "--min-workers", "3"), more...)...))
+		}
+		return ps
+	}
+	talk := []string{"--url", s.URL("FullDuplexCall"), "-d", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, "--reply", "messages 2", "--check", "size > 10B", "--qps", "1000"}
+	const requests = 2500
+	tells := start("told", "--url", told.URL("StreamingInputCall"), "-d", `{"payload": {"body": "aGVsbG8="}}`, "--qps", "500", "-n", "1000")
+	ps := start("whole", append(talk, "-n", fmt.Sprint(requests))...)
+	until(t, "500 messages", func() bool { return s.Messages() >= 500 })
+	b.loadctl("set-rate", "whole", "2000")
+	for _, p := range append(ps, tells...) {
+		p.wait(0)
+	}
+	r := b.report("whole")
+	if n := s.Messages(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || r.MessagesIn != 2*n || !r.Complete || len(r.Errors) > 0 || s.Calls() > n/4 {
+		t.Errorf("%d arrived on %d streams, %+v, %d messages in, errors %v, complete %v", n, s.Calls(), r.Audit, r.MessagesIn, r.Errors, r.Complete)
+	}
+	if r, n := b.report("told"), told.Messages(); n != 1000 || r.Audit.Completed != n || told.Calls() > n/4 || told.Finished() != told.Calls() {
+		t.Errorf("%d were told on %d streams, of which %d were ended, %+v", n, told.Calls(), told.Finished(), r.Audit)
+	}
+	before := s.Messages()
+	ps = start("killed", append(talk, "--duration", "4s", "--on-redis-loss", "stop")...)
+	until(t, "1,000 messages", func() bool { return s.Messages()-before >= 1000 })
+	ps[0].signal(syscall.SIGKILL)
+	<-ps[0].Exited
+	b.loadctl("set-rate", "killed", "500")
+	for _, p := range ps[1:] {
+		p.wait(0)
+	}
+	r = b.report("killed")
+	if n, a := s.Messages()-before, r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 2000 || a.Asked >= 4000 {
+		t.Errorf("%d arrived, %+v", n, a)
+	}
+}
+
 // TestGRPCReports: reports have the names of statuses, thresholds judge them, and no output has a secret. A worker that
 // joins by name needs no description.
 func TestGRPCReports(t *testing.T) {
@@ -133,6 +177,7 @@ func TestUnfitCalls(t *testing.T) {
 		"--proto: only gRPC needs it":                                                  {"--url", b.web.URL(), "--proto", "x.proto"},
 		"--proto-path: give --proto FILE too":                                          {"--url", say, "--proto-path", "."},
 		"expect: \"200\" is not a status of gRPC":                                      {"--url", say, "--expect", "200"},
+		"reply: /loadctl.Echo/Say takes one message":                                   {"--url", say, "--reply", "any"},
 		"http: gRPC needs HTTP/2":                                                      {"--url", say, "--http", "1.1"},
 	} {
 		p := b.worker("unfit", append(args, "--qps", "10", "--duration", "1s")...)
@@ -209,11 +254,11 @@ func TestNodeServer(t *testing.T) {
 	address := "grpc://127.0.0.1:" + said()[0]
 	b := &bed{t: t, redis: redistest.Start(t)}
 	sent := int64(0)
-	for _, c := range []struct{ method, body, check string }{
-		{"Say", `{"text": "a ${ordinal}"}`, "body has a "}, {"Repeat", `{"text": "b", "times": 3}`, "json text = b"},
-		{"Collect", `{"text": "c"}`, "json number = 1"}, {"Talk", `{"text": "d"}`, "json text = d"},
+	for _, c := range []struct{ method, body, reply, check string }{
+		{"Say", `{"text": "a ${ordinal}"}`, "", "body has a "}, {"Repeat", `{"text": "b", "times": 3}`, "", "json text = b"},
+		{"Collect", `{"text": "c"}`, "end", "json number = 1"}, {"Talk", `{"text": "d"}`, "end", "json text = d"},
 	} {
-		b.worker(c.method, append(patient(), "--url", address+"/loadctl.Echo/"+c.method, "--proto", proto, "-d", c.body, "--check", c.check, "--qps", "500", "-n", "300")...).wait(0)
+		b.worker(c.method, append(patient(), "--url", address+"/loadctl.Echo/"+c.method, "--proto", proto, "-d", c.body, "--reply", c.reply, "--check", c.check, "--qps", "500", "-n", "300")...).wait(0)
 		r := b.told(c.method)
 		if r.StatusCodes["OK"] != 300 || len(r.Errors) > 0 || r.Audit.Sent != 300 {
 			t.Errorf("%s: %v, %v, %+v", c.method, r.StatusCodes, r.Errors, r.Audit)

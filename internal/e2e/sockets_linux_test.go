@@ -285,7 +285,7 @@ func TestUnfitFlags(t *testing.T) {
 		"unix socket: udp has none":               {"--url", "udp://127.0.0.1:9", "-d", "x", "--unix-socket", "/s"},
 		"url: a connection carries many messages": {"--url", "ws://127.0.0.1:9/${ordinal}", "-d", "x"},
 		"over ws a message tells where it ends":   {"--url", "ws://127.0.0.1:9", "-d", "x", "--reply", "until x"},
-		"reply: only tcp, udp and ws":             {"--url", "http://127.0.0.1:9", "--reply", "any"},
+		"reply: only tcp, udp, ws and streams":    {"--url", "http://127.0.0.1:9", "--reply", "any"},
 		"--body-hex: write pairs":                 {"--url", "tcp://127.0.0.1:9", "--body-hex", "5"},
 		"--body-hex and another body":             {"--url", "tcp://127.0.0.1:9", "--body-hex", "50", "-d", "x"},
 		"reach the target: dial tcp 127.0.0.1":    {"--url", "tcp://127.0.0.1:1", "-d", "x"},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
@@ -28,16 +29,22 @@ type carrier struct {
 	wrote   int64       // bytes that the peer took
 	heard   int64       // bytes that came
 	doubted bool        // a request got no sign of life in all its time: the connection takes no more
+	lingers bool        // it is in Client.lingering: the server has to end streams that stayed open
 }
+
+// lingerTime is how long a server may take to end streams that stayed open.
+const lingerTime = time.Second
 
 // A rider is what a place needs whose request is a stream of a carrier.
 type rider struct {
-	on      *place // its carrier; nil while it is stranded
-	stream  http2.Stream
+	on      *place        // its carrier; nil while it is stranded
+	stream  *http2.Stream // own, or one that stays open
+	own     http2.Stream
 	request http2.Request // if each request is different
 	start   int64         // carrier.wrote when the request began
 	heard   int64         // carrier.heard then
 	begun   bool          // it has a stream; else it waits at its carrier
+	resumed bool          // other requests had its stream before
 	moved   bool          // it has left a connection whose server did not process it
 }
 
@@ -102,7 +109,7 @@ func (c *Client) spare() *place {
 func (c *Client) alive(p *place, now int64) bool {
 	k, idle := p.carrier, now-p.idleSince
 	switch {
-	case idle > int64(c.wire.IdleLimit):
+	case idle > int64(c.wire.IdleLimit) && k.session.Kept() == 0:
 		c.close(p)
 	case idle >= int64(c.wire.LookAfter):
 		p.readable = true
@@ -166,10 +173,24 @@ func (c *Client) board(r *place) {
 			return
 		}
 	}
-	r.rider.stream.Owner, r.rider.start, r.rider.heard, r.rider.begun, r.reused = r, k.wrote, k.heard, true, k.served
-	k.session.Open(&r.rider.stream, request, r.wire.Limits)
+	r.rider.start, r.rider.heard, r.rider.begun, r.reused = k.wrote, k.heard, true, k.served
+	k.seat(r, request)
 	k.riders++
 	c.relist(on)
+}
+
+// seat gives a rider a stream: one that is kept, or a new one.
+func (k *carrier) seat(r *place, request *http2.Request) {
+	s := k.session.Resume(request)
+	if r.rider.stream, r.rider.resumed = s, s != nil; s != nil {
+		s.Owner = r
+		return
+	}
+	if s = &r.rider.own; request.Lasting != nil {
+		s = new(http2.Stream) // it outlives the request
+	}
+	r.rider.stream, s.Owner = s, r
+	k.session.Open(s, request, r.wire.Limits)
 }
 
 // carry goes on with a connection that was just opened.
@@ -213,7 +234,7 @@ func (p *place) spent() bool {
 // retire closes the connection to a host that has carried nothing for too long. It is called for each one that became
 // idle, so no timer is needed.
 func (c *Client) retire(h *host) {
-	if old := h.idle.first; old.carrier.riders == 0 && c.latest-old.idleSince > int64(c.wire.IdleLimit) {
+	if old := h.idle.first; old.carrier.riders == 0 && old.carrier.session.Kept() == 0 && c.latest-old.idleSince > int64(c.wire.IdleLimit) {
 		c.close(old)
 	}
 }
@@ -229,11 +250,58 @@ func (c *Client) unlist(p *place) {
 func (c *Client) close(p *place) {
 	c.unlist(p)
 	c.arrived(p)
+	if p.carrier.lingers {
+		c.lingering.remove(p)
+		c.lingers--
+	} else {
+		c.carriers--
+	}
 	p.leave()
 	p.carrier, p.state, p.queued = nil, free, false
-	c.carriers--
 	c.freed = c.freed || c.wanted
 	c.free.push(p)
+}
+
+// part closes a connection without riders. Streams that stay open are ended first: a server may not have looked at
+// messages that it does not answer, and throw them away when the connection ends. It has a moment for that, in which
+// others may take its place. At most as many linger as there are places.
+func (c *Client) part(p *place) {
+	k := p.carrier
+	if k.lingers {
+		if k.session.Finishing() == 0 {
+			c.close(p)
+		}
+		return
+	}
+	k.session.Finish()
+	if c.tell(p); p.writeErr != nil || k.session.Finishing() == 0 {
+		c.close(p)
+		return
+	}
+	c.unlist(p)
+	if c.lingers == c.max {
+		c.close(c.lingering.first)
+	}
+	k.lingers, p.deadline = true, c.clock.Now()+int64(lingerTime)
+	c.lingering.push(p)
+	c.carriers, c.lingers, c.freed = c.carriers-1, c.lingers+1, c.freed || c.wanted
+}
+
+// partAll closes all connections with streams that stay open.
+func (c *Client) partAll() {
+	for _, p := range c.places {
+		if p.state == carrying && p.carrier.riders == 0 && p.carrier.session.Kept() > 0 {
+			p.carrier.doubted = true // it takes no more
+			c.part(p)
+		}
+	}
+	for now := c.clock.Now(); c.lingering.first != nil; now = c.clock.Now() {
+		if c.expire(now); c.lingering.first == nil || c.serve(c.lingering.first.deadline-now) != nil {
+			return
+		}
+		c.bell.heard() // a ring keeps it from waiting
+		c.resume()
+	}
 }
 
 // unopened ends what waits for a connection that could not be opened.
@@ -272,7 +340,7 @@ func (c *Client) disembark(r *place, now int64) {
 		c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, false)
 		return
 	}
-	k, s := on.carrier, &r.rider.stream
+	k, s := on.carrier, r.rider.stream
 	k.session.Cancel(s)
 	c.left(r)
 	k.served, k.last = true, k.last || r.wire.Close

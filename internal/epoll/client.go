@@ -43,11 +43,13 @@ type Client struct {
 	held         bool     // Send was refused because the maximum is connecting
 	shakes       shakes
 
-	carriers int      // places with a connection of HTTP/2, or room for one
-	unsent   []*place // carriers whose riders began since the last Poll
-	stranded []*place // riders that lost their connection, and found no room on another one
-	wanted   bool     // Send was refused because there is no room for a rider
-	freed    bool     // there is some again
+	carriers  int      // places with a connection of HTTP/2, or room for one
+	unsent    []*place // carriers whose riders began since the last Poll
+	stranded  []*place // riders that lost their connection, and found no room on another one
+	wanted    bool     // Send was refused because there is no room for a rider
+	freed     bool     // there is some again
+	lingering list     // carriers that are closed when the server has ended their streams, in the order of their deadlines
+	lingers   int      // how many these are; they are not among carriers
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -197,13 +199,15 @@ func (c *Client) until(now, until int64) int64 {
 		return now
 	}
 	until = c.thread.until(now, until, c.latest)
-	if p := c.inFlight.first; p != nil {
-		until = min(until, p.deadline)
+	for _, p := range []*place{c.inFlight.first, c.lingering.first} {
+		if p != nil {
+			until = min(until, p.deadline)
+		}
 	}
 	return until
 }
 
-// expire ends the requests whose deadline has passed.
+// expire ends the requests whose deadline has passed, and what is left of connections.
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
 		if p.state == riding {
@@ -212,6 +216,9 @@ func (c *Client) expire(now int64) {
 		}
 		c.overdue(p)
 		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)
+	}
+	for p := c.lingering.first; p != nil && p.deadline <= now; p = c.lingering.first {
+		c.close(p)
 	}
 }
 
@@ -247,6 +254,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
+	c.partAll()
 	closeHosts(c.hosts)
 	for _, p := range c.places {
 		if p.state == idle || p.state == carrying {

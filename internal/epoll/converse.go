@@ -35,14 +35,16 @@ func (c *Client) speakAll() {
 // speak writes what there is to say, as far as the peer takes it. If it takes nothing any more, what it has said in the
 // meantime counts, and then the connection ends.
 func (c *Client) speak(p *place) {
-	switch c.tell(p); {
-	case p.writeErr != nil:
+	if c.tell(p); p.writeErr != nil {
 		c.converse(p)
-	case len(p.carrier.waiting) > 0: // there may be room for them now
-		c.reply(p)
-	default:
-		c.relist(p)
+		return
 	}
+	c.alight(p, nil) // those who only had something to say
+	if k := p.carrier; len(k.waiting) > 0 || k.riders == 0 && p.spent() { // there may be room for them now
+		c.reply(p)
+		return
+	}
+	c.relist(p)
 }
 
 // tell is speak without the consequences. After an error nothing more is written, but there may be something to read.
@@ -154,7 +156,11 @@ func (c *Client) readOn(p *place) {
 // Riders that wait for such a one go elsewhere.
 func (c *Client) reply(p *place) {
 	k := p.carrier
-	for c.tell(p); len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0; c.tell(p) {
+	say := func() {
+		c.tell(p)
+		c.alight(p, nil) // those who only had something to say
+	}
+	for say(); len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0; say() {
 		c.boardWaiting(p)
 	}
 	if p.writeErr != nil {
@@ -167,7 +173,7 @@ func (c *Client) reply(p *place) {
 	waiting := k.waiting
 	k.waiting = nil
 	if c.unlist(p); k.riders == 0 {
-		c.close(p) // it makes room for them
+		c.part(p) // it makes room for them
 	}
 	for _, r := range waiting {
 		c.move(r)
@@ -197,25 +203,38 @@ func (c *Client) lose(p *place, err error) {
 	}
 }
 
-// alight ends the requests whose streams have ended, or lets them wait for another connection. lost is the error of a
-// connection that broke; nil if it goes on.
+// alight ends the requests that are over, and those whose streams have ended, or lets them wait for another connection.
+// lost is the error of a connection that broke; nil if it goes on.
 func (c *Client) alight(p *place, lost error) {
 	k := p.carrier
+	for s := k.session.Replied(); s != nil; s = k.session.Replied() {
+		c.getOff(s, nil, lost)
+		k.session.Keep(s)
+	}
 	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
 		r, err := s.Owner.(*place), s.Err()
+		unsent := lost != nil && r.reused && k.wrote == r.rider.start || lost == nil && r.rider.resumed && s.Out() == 0
+		unprocessed := errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved && !r.rider.resumed
+		if !unsent && !unprocessed {
+			c.getOff(s, err, lost)
+			continue
+		}
 		c.left(r)
-		unsent := lost != nil && r.reused && k.wrote == r.rider.start
-		unprocessed := errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved
 		if !unsent {
 			r.in, r.out = r.in+s.In(), r.out+s.Out()
 		}
-		if unsent || unprocessed {
-			r.rider.moved = r.rider.moved || unprocessed
-			r.rider.begun = false
-			k.waiting = append(k.waiting, r)
-			continue
-		}
-		k.served, k.last = true, k.last || r.wire.Close
-		c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !r.wire.Close)
+		r.rider.moved = r.rider.moved || unprocessed
+		r.rider.begun = false
+		k.waiting = append(k.waiting, r)
 	}
+}
+
+// getOff ends the request of a stream. err is why there is no answer.
+func (c *Client) getOff(s *http2.Stream, err, lost error) {
+	r := s.Owner.(*place)
+	c.left(r)
+	k := r.rider.on.carrier
+	r.in, r.out = r.in+s.In(), r.out+s.Out()
+	k.served, k.last = true, k.last || r.wire.Close
+	c.end(r, err, targets.ClassProtocol, lost == nil && !k.session.Leaving() && !r.wire.Close)
 }

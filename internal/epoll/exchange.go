@@ -51,6 +51,7 @@ func (c *Client) handle(p *place, events uint32) {
 		c.hearOf(p, events)
 	case ended:
 		if p.readable && !c.settled(p) {
+			p.bye()
 			p.hangUp()
 		}
 	case idle:
@@ -219,7 +220,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(p.in), r.Outcome.BytesOut+int64(p.out)
 	p.release()
 	if p.socket != nil {
-		if err != nil {
+		if err != nil && !keep {
 			p.socket.Fail(err)
 		}
 		if !keep {
@@ -245,7 +246,7 @@ func (c *Client) end(p *place, err error, rest string, keep bool) {
 // heard returns the answer to the request of a place, as far as it came.
 func (p *place) heard() check.Answer {
 	if p.state == riding && p.rider.begun {
-		return &p.rider.stream
+		return p.rider.stream
 	}
 	if p.socket != nil {
 		return p.socket
@@ -256,7 +257,9 @@ func (p *place) heard() check.Answer {
 // release frees what a large answer has taken.
 func (p *place) release() {
 	if p.state == riding {
-		p.rider.stream.Release()
+		if p.rider.begun && !p.rider.stream.Lasts() {
+			p.rider.stream.Release()
+		}
 		return
 	}
 	p.answer.Release()

@@ -184,6 +184,7 @@ func (c *Client) park(p *place) {
 
 // drop frees a place that is in no list.
 func (c *Client) drop(p *place) {
+	p.bye()
 	p.hangUp()
 	p.state = free
 	c.free.push(p)

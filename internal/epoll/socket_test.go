@@ -200,5 +200,26 @@ func TestSocketClosedWhileIdle(t *testing.T) {
 		if got := server.Connections.Load(); got != n+1 {
 			t.Errorf("%d connections", got)
 		}
+		r.pollUntil("the closing frame", func() bool { return len(server.Others()) == int(n+1) })
+	}
+	if got := strings.Join(server.Others(), ", "); got != "close 1001, close 1001, close 1001" {
+		t.Error(got)
+	}
+}
+
+// TestSocketHalted: a message that is not sent, because the run has ended meanwhile, leaves its connection as it is.
+func TestSocketHalted(t *testing.T) {
+	server := wstest.Start(t, wstest.Case{Answer: wstest.Text("hello") + "\x89\x01p"}, nil)
+	halted := false
+	r := newRig(t, socketSpec(server, wstest.Case{}), targets.Local{Halted: func() bool { return halted }}, 1)
+	defer r.close()
+	for _, class := range []string{"", targets.ClassCanceled, ""} {
+		halted = class != ""
+		expect(t, r.do(), 0, class)
+		time.Sleep(20 * time.Millisecond) // then the connection is looked at before it is used
+	}
+	r.pollUntil("the pongs", func() bool { return len(server.Others()) == 2 })
+	if server.Connections.Load() != 1 || server.Messages.Load() != 2 {
+		t.Errorf("%d connections, %d messages", server.Connections.Load(), server.Messages.Load())
 	}
 }

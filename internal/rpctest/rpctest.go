@@ -1,5 +1,5 @@
 // Package rpctest serves gRPC with its own library, for tests of a client that does not use it: the service
-// grpc.testing.TestService, with reflection. Each call is counted once.
+// grpc.testing.TestService, with reflection. Each call is counted once, and so is each message on a stream.
 package rpctest
 
 import (
@@ -28,12 +28,41 @@ const Path = "/grpc.testing.TestService/"
 
 // A Server serves until the test ends.
 type Server struct {
-	Addr  string // host:port
-	calls atomic.Int64
+	Addr string // host:port
+
+	server *grpc.Server
+
+	calls, messages, finished atomic.Int64
 }
+
+// Stop ends the server, and all its connections.
+func (s *Server) Stop() { s.server.Stop() }
 
 // Calls returns how many calls have come, but those of reflection.
 func (s *Server) Calls() int64 { return s.calls.Load() }
+
+// Messages returns how many messages have come on streams.
+func (s *Server) Messages() int64 { return s.messages.Load() }
+
+// Finished returns how many streams their clients have ended in order.
+func (s *Server) Finished() int64 { return s.finished.Load() }
+
+// counted counts the messages of a stream.
+type counted struct {
+	grpc.ServerStream
+	of *Server
+}
+
+func (c counted) RecvMsg(m any) error {
+	err := c.ServerStream.RecvMsg(m)
+	switch {
+	case err == nil:
+		c.of.messages.Add(1)
+	case errors.Is(err, io.EOF):
+		c.of.finished.Add(1)
+	}
+	return err
+}
 
 // URL returns the URL of a method, without TLS.
 func (s *Server) URL(method string) string { return "grpc://" + s.Addr + Path + method }
@@ -57,10 +86,12 @@ func Serve(t testing.TB, l net.Listener, reflects bool, options ...grpc.ServerOp
 	}), grpc.ChainStreamInterceptor(func(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 		if strings.HasPrefix(info.FullMethod, Path) {
 			s.calls.Add(1)
+			stream = counted{stream, s}
 		}
 		return next(server, stream)
 	}))
 	server := grpc.NewServer(options...)
+	s.server = server
 	grpc_testing.RegisterTestServiceServer(server, service{})
 	if reflects {
 		reflection.Register(server)
@@ -152,6 +183,9 @@ func (service) FullDuplexCall(s grpc_testing.TestService_FullDuplexCallServer) e
 			if err := s.Send(&grpc_testing.StreamingOutputCallResponse{Payload: payload(p.GetSize())}); err != nil {
 				return err
 			}
+		}
+		if end := r.GetResponseStatus(); end != nil {
+			return status.Error(codes.Code(end.GetCode()), end.GetMessage()) // nil for OK
 		}
 	}
 }

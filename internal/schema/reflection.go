@@ -99,22 +99,23 @@ func (s *server) describe(service string, all *known) error {
 		}
 		return grpc.NoService(service, names)
 	}
-	for {
+	for asked := ""; ; {
 		for _, file := range files {
 			if _, err := all.add(file); err != nil {
 				return err
 			}
 		}
 		name := all.missing()
-		if name == "" {
+		switch name {
+		case "":
 			return nil
+		case asked: // the answer was another file, or none
+			return fmt.Errorf("the server does not tell what %.200s has; give --proto FILE", name)
 		}
 		if files, err = s.ask(askFile, name); err != nil {
 			return err
 		}
-		if len(files) == 0 {
-			return fmt.Errorf("the server does not tell what %.200s has; give --proto FILE", name)
-		}
+		asked = name
 	}
 }
 

@@ -97,16 +97,17 @@ func same(a, b *descriptorpb.FileDescriptorProto) bool {
 	return bytes.Equal(encode(a), encode(b))
 }
 
-// missing returns the name of a file that another one imports and that is not known; "" if there is none.
-func (k *known) missing() string {
+// missing returns the first name, in their order, of a file that another one imports and that is not known; "" if there is
+// none.
+func (k *known) missing() (first string) {
 	for _, f := range k.files {
 		for _, name := range f.GetDependency() {
-			if k.files[name] == nil {
-				return name
+			if k.files[name] == nil && (first == "" || name < first) {
+				first = name
 			}
 		}
 	}
-	return ""
+	return first
 }
 
 // schema links the files.

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/binary"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -84,6 +86,31 @@ func TestReflection(t *testing.T) {
 	}
 	if s.Calls() > 0 || echo.Count() > 0 {
 		t.Errorf("%d and %d calls", s.Calls(), echo.Count())
+	}
+}
+
+// TestCircles: a server that answers each question with the same file is not asked forever.
+func TestCircles(t *testing.T) {
+	file, err := proto.Marshal(&descriptorpb.FileDescriptorProto{Name: proto.String("a.proto"), Dependency: []string{"gone.proto"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped := protowire.AppendBytes([]byte{1<<3 | 2}, file)
+	answer := protowire.AppendBytes([]byte{4<<3 | 2}, wrapped)
+	asked := 0
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked++
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
+		_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(answer))), answer...))
+	}))
+	web.Config.Protocols = new(http.Protocols)
+	web.Config.Protocols.SetUnencryptedHTTP2(true)
+	web.Start()
+	defer web.Close()
+	_, err = Describe(t.Context(), targets.Spec{URL: "grpc" + strings.TrimPrefix(web.URL, "http") + "/a.B/C"}, targets.Local{}, Files{})
+	if err == nil || !strings.Contains(err.Error(), "the server does not tell what gone.proto has") || asked != 2 {
+		t.Errorf("%v, asked %d times", err, asked)
 	}
 }
 

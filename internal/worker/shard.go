@@ -263,7 +263,7 @@ func (s *shard) completed(r Result) {
 	s.recorder.Done(record.Sample{
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
-		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut,
+		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut, Messages: r.Outcome.Messages,
 		Step: r.Call.Step,
 	})
 	if s.walks != nil {

@@ -27,6 +27,7 @@ type Sample struct {
 	Class  string // error class ("timeout", "connect", "status", …); "" = completed as expected. Use a small fixed set
 
 	BytesIn, BytesOut int64 // received and sent, on the level that the target counts
+	Messages          int64 // received, over protocols that have messages
 
 	Step int // index of the request's step in its workload; without meaning in a Recorder without steps
 }
@@ -96,6 +97,7 @@ func (r *Recorder) Done(s Sample) {
 	r.record(r.lag, s.Sent-s.Due)
 	r.counts.BytesIn += s.BytesIn
 	r.counts.BytesOut += s.BytesOut
+	r.counts.MessagesIn += s.Messages
 	if step := r.steps.step(s.Step); step != nil {
 		step.done(s.Class, latency)
 	}

@@ -13,13 +13,14 @@ type Counts struct {
 	Failed       int64 `json:"failed"`                  // ended otherwise
 	BytesIn      int64 `json:"bytes_in"`
 	BytesOut     int64 `json:"bytes_out"`
-	OutOfRange   int64 `json:"out_of_range"`      // latencies, service times and lags above 1 h, each counted; they are in no histogram
-	Beyond       int64 `json:"beyond,omitempty"`  // slots decided on in one of the ways above before the worker knew that their generation ends before them
-	MadeUp       int64 `json:"made_up,omitempty"` // slots for which one of Beyond with the same ordinal was sent; they are in no other count
-	SeenLate     int64 `json:"seen_late"`         // slots that the worker itself saw late, sent or dropped, before it asked for a connection
-	Busy         int64 `json:"busy"`              // slots that found no free connection, and slots dropped because others waited for one
-	Opening      int64 `json:"opening"`           // the same, while the maximum number of connections was being opened
-	NoRoom       int64 `json:"no_room"`           // slots dropped because the maximum number of requests was in flight, while none waited for a connection
+	MessagesIn   int64 `json:"messages_in,omitempty"` // received, over protocols that have messages
+	OutOfRange   int64 `json:"out_of_range"`          // latencies, service times and lags above 1 h, each counted; they are in no histogram
+	Beyond       int64 `json:"beyond,omitempty"`      // slots decided on in one of the ways above before the worker knew that their generation ends before them
+	MadeUp       int64 `json:"made_up,omitempty"`     // slots for which one of Beyond with the same ordinal was sent; they are in no other count
+	SeenLate     int64 `json:"seen_late"`             // slots that the worker itself saw late, sent or dropped, before it asked for a connection
+	Busy         int64 `json:"busy"`                  // slots that found no free connection, and slots dropped because others waited for one
+	Opening      int64 `json:"opening"`               // the same, while the maximum number of connections was being opened
+	NoRoom       int64 `json:"no_room"`               // slots dropped because the maximum number of requests was in flight, while none waited for a connection
 }
 
 // add adds o field by field.
@@ -34,6 +35,7 @@ func (c *Counts) add(o Counts) {
 	c.Failed += o.Failed
 	c.BytesIn += o.BytesIn
 	c.BytesOut += o.BytesOut
+	c.MessagesIn += o.MessagesIn
 	c.OutOfRange += o.OutOfRange
 	c.Beyond += o.Beyond
 	c.MadeUp += o.MadeUp

@@ -259,6 +259,9 @@ func specOf(r report.Report) []htmlFact {
 	if r.BytesIn+r.BytesOut > 0 {
 		facts = append(facts, htmlFact{"bytes", "in " + units.Bytes(r.BytesIn) + ", out " + units.Bytes(r.BytesOut), false})
 	}
+	if r.MessagesIn > 0 {
+		facts = append(facts, htmlFact{"messages", "in " + units.Groups(strconv.FormatInt(r.MessagesIn, 10)), false})
+	}
 	facts = slices.DeleteFunc(facts, func(f htmlFact) bool { return f.Text == "" })
 	for i := range facts {
 		facts[i].Text = htmlText(facts[i].Text)

@@ -87,7 +87,11 @@ func markdownCounts(b *bytes.Buffer, r report.Report) {
 	if a.InFlight != 0 {
 		fmt.Fprintf(b, "| in flight | %d | |\n", a.InFlight)
 	}
-	fmt.Fprintf(b, "\nSuccess %s %%, %s long, bytes in %s, out %s.\n\n", units.Percent(r.Success), r.Length().Round(time.Millisecond), units.Bytes(r.BytesIn), units.Bytes(r.BytesOut))
+	messages := ""
+	if r.MessagesIn > 0 {
+		messages = fmt.Sprintf(", %d messages in", r.MessagesIn)
+	}
+	fmt.Fprintf(b, "\nSuccess %s %%, %s long, bytes in %s, out %s%s.\n\n", units.Percent(r.Success), r.Length().Round(time.Millisecond), units.Bytes(r.BytesIn), units.Bytes(r.BytesOut), messages)
 }
 
 func markdownTimes(b *bytes.Buffer, r report.Report) {

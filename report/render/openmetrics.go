@@ -159,6 +159,9 @@ func (m *metrics) counts(r report.Report) {
 			m.sample(f.name, float64(f.counts[name]), f.label, name)
 		}
 	}
+	if r.MessagesIn > 0 {
+		m.gauge("loadctl_received_messages", "", "Messages received, over protocols that have them.", float64(r.MessagesIn))
+	}
 	m.gauge("loadctl_out_of_range", "", "Times above 1 h, which are in no distribution.", float64(r.OutOfRange))
 }
 

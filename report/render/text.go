@@ -75,6 +75,9 @@ func textHead(b *bytes.Buffer, r report.Report) {
 		printable.Fprintf(b, "in flight   %d\n", a.InFlight)
 	}
 	printable.Fprintf(b, "bytes       in %s, out %s\n", units.Bytes(r.BytesIn), units.Bytes(r.BytesOut))
+	if r.MessagesIn > 0 {
+		printable.Fprintf(b, "messages    in %d\n", r.MessagesIn)
+	}
 }
 
 // askedRate returns the mean rate that was asked for and, if it changed, the last one; while the run goes on, the

@@ -13,51 +13,54 @@ import (
 
 // A MessageError says that a JSON text is no message of the method.
 type MessageError struct {
-	text string // without values
+	of    protoreflect.MessageDescriptor
+	cause error // of package protojson; nil = a required field is missing
 
 	// Shape: the text is no JSON, or names a field that the message does not have. Else it may fit with other values.
 	Shape bool
 }
-
-// Error tells what is wrong, and no values.
-func (e *MessageError) Error() string { return e.text }
 
 // AppendRequest appends the request that a JSON text describes, as it is sent: without its prefix. An empty text is a
 // message without fields. The error is a *MessageError.
 func (m *Method) AppendRequest(b, text []byte) ([]byte, error) {
 	message := dynamicpb.NewMessage(m.d.Input())
 	if len(strings.TrimSpace(string(text))) > 0 {
-		if err := (protojson.UnmarshalOptions{Resolver: m.types, RecursionLimit: 1000}).Unmarshal(text, message); err != nil {
-			return b, m.explain(err)
+		if err := (protojson.UnmarshalOptions{Resolver: m.types, RecursionLimit: deepest}).Unmarshal(text, message); err != nil {
+			return b, &MessageError{m.d.Input(), err, strings.Contains(err.Error(), "unknown field") || noJSON(err)}
 		}
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(b, message)
 	if err != nil {
-		return b, &MessageError{text: fmt.Sprintf("message %s: a required field is missing", m.d.Input().FullName())}
+		return b, &MessageError{of: m.d.Input()}
 	}
 	return b, nil
 }
 
-// unknownField finds the name in the error of protojson, and place where it is.
-const (
-	unknownField = `unknown field "([^"]*)"`
-	place        = `\(line (\d+):(\d+)\)`
-)
+// noJSON reports whether an error of package protojson is about the text, and not about a field.
+func noJSON(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "syntax error") || strings.Contains(text, "unexpected token") || strings.Contains(text, "unexpected EOF")
+}
 
-// explain says what is wrong with a JSON text, without its values: they may be secrets.
-func (m *Method) explain(err error) *MessageError {
-	text, at := err.Error(), ""
-	if found := regexp.MustCompile(place).FindStringSubmatch(text); found != nil {
+// Error tells what is wrong, and where, and no values: they may be secrets. Calls fail without anybody reading it, so it is
+// made only here.
+func (e *MessageError) Error() string {
+	name := e.of.FullName()
+	if e.cause == nil {
+		return fmt.Sprintf("message %s: a required field is missing", name)
+	}
+	text, at := e.cause.Error(), ""
+	if found := regexp.MustCompile(`\(line (\d+):(\d+)\)`).FindStringSubmatch(text); found != nil {
 		at = fmt.Sprintf(" at line %s, column %s", found[1], found[2])
 	}
-	name := m.d.Input().FullName()
-	switch found := regexp.MustCompile(unknownField).FindStringSubmatch(text); {
+	found := regexp.MustCompile(`unknown field "([^"]*)"`).FindStringSubmatch(text)
+	switch {
 	case found != nil:
-		return &MessageError{fmt.Sprintf("message %s has no field %.60q%s; it has %s", name, found[1], at, listed(fieldsOf(m.d.Input()))), true}
-	case strings.Contains(text, "syntax error"), strings.Contains(text, "unexpected token"), strings.Contains(text, "unexpected EOF"):
-		return &MessageError{fmt.Sprintf("message %s: the text is no JSON object of it%s", name, at), true}
+		return fmt.Sprintf("message %s has no field %.60q%s; it has %s", name, found[1], at, listed(fieldsOf(e.of)))
+	case noJSON(e.cause):
+		return fmt.Sprintf("message %s: the text is no JSON object of it%s", name, at)
 	}
-	return &MessageError{fmt.Sprintf("message %s: a value does not fit its field%s", name, at), false}
+	return fmt.Sprintf("message %s: a value does not fit its field%s", name, at)
 }
 
 // fieldsOf returns the names of the fields of a message, as they are written in JSON.
@@ -69,24 +72,4 @@ func fieldsOf(m protoreflect.MessageDescriptor) (names []string) {
 		return []string{"none"}
 	}
 	return names
-}
-
-// Bounds of messages that are shown as JSON, in bytes.
-const (
-	MaxShown     = 256 << 10
-	mostDefaults = 64 << 10 // then fields with default values are left out
-)
-
-// appendJSON appends a message of an answer as JSON, up to a number of bytes; nothing if it is none.
-func (m *Method) appendJSON(b, message []byte, most int) []byte {
-	answer := dynamicpb.NewMessage(m.d.Output())
-	if (proto.UnmarshalOptions{Resolver: m.types, RecursionLimit: 1000}).Unmarshal(message, answer) != nil {
-		return b
-	}
-	defaults := len(message) <= mostDefaults // many empty messages with all their fields would be long
-	text, err := protojson.MarshalOptions{Resolver: m.types, EmitDefaultValues: defaults}.MarshalAppend(b, answer)
-	if err != nil || len(text)-len(b) > most {
-		return b
-	}
-	return text
 }

@@ -112,3 +112,6 @@ func (m *Method) Path() string { return m.path }
 
 // Streams reports whether a server may answer with any number of messages.
 func (m *Method) Streams() bool { return m.d.IsStreamingServer() }
+
+// Takes reports whether a request may have any number of messages.
+func (m *Method) Takes() bool { return m.d.IsStreamingClient() }

@@ -17,14 +17,21 @@ type Conn struct {
 	limits http1.Limits
 	err    error // the connection has ended
 
-	open    []*Stream // in flight, in the order of their ids
-	next    uint32    // id
-	ended   []*Stream // not yet returned by Ended, from index taken on
-	taken   int
-	resets  []reset // streams that we reset, and of which frames may still arrive
-	lost    uint32  // streams up to this id may have been reset and forgotten
-	leaving bool    // GOAWAY came
-	last    uint32  // stream that the peer processes, once it is leaving
+	open   []*Stream // in flight, in the order of their ids
+	next   uint32    // id
+	ended  []*Stream // not yet returned by Ended, from index taken on
+	taken  int
+	resets []reset // streams that we reset, and of which frames may still arrive
+
+	kept      []*Stream // of open: those that stay open, and carry no request now; the one that was used last comes last
+	finishing int       // of open: those that were kept, and of which only the server's side is open
+
+	replied []*Stream // whose request is over, and not yet returned by Replied
+	parting []*Stream // whose message is in the output, and whose request is over when that was written, in order
+
+	lost    uint32 // streams up to this id may have been reset and forgotten
+	leaving bool   // GOAWAY came
+	last    uint32 // stream that the peer processes, once it is leaving
 
 	peer    settings
 	greeted bool      // they have come
@@ -69,8 +76,8 @@ func NewConn(l http1.Limits) *Conn {
 // Greeted reports whether the server has said that it speaks HTTP/2.
 func (c *Conn) Greeted() bool { return c.reader.greeted }
 
-// Streams is the number of streams in flight.
-func (c *Conn) Streams() int { return len(c.open) }
+// Streams is the number of streams in flight, without those that are kept or were.
+func (c *Conn) Streams() int { return len(c.open) - len(c.kept) - c.finishing }
 
 // Room is how many streams may be opened now. It is 0 after the end, while the server leaves, and while too much output
 // is unwritten. Until the server has said how many it allows, there is room for one: RFC 9113, 5.1.2 allows any number,
@@ -83,7 +90,7 @@ func (c *Conn) Room() int {
 	if !c.greeted {
 		most = 1
 	}
-	return int(max(0, most-int64(len(c.open))))
+	return int(max(0, most-int64(len(c.open)-len(c.kept))))
 }
 
 // Leaving reports whether the connection takes no more streams, ever: it ended, the server sent GOAWAY, or no ids are
@@ -99,8 +106,13 @@ func (c *Conn) Open(s *Stream, r *Request, l http1.Limits) {
 		c.end(s, cmp.Or(c.err, ErrUnprocessed))
 		return
 	}
+	if len(c.kept) > 0 && int64(len(c.open)) >= int64(c.peer.streams) {
+		c.abort(c.kept[0], errCanceled)
+	}
 	c.next, c.idle = c.next+2, 0
 	c.open = append(c.open, s)
+	s.at = c.total
+	s.ask()
 	c.sendHead(s, r)
 	c.queue(s)
 }
@@ -142,9 +154,15 @@ func (c *Conn) Cancel(s *Stream) {
 	if i, ok := c.index(s.id); ok && c.open[i] == s {
 		c.abort(s, errCanceled)
 	}
+	c.forgetEnd(s)
+}
+
+// forgetEnd makes Ended and Replied not return a stream.
+func (c *Conn) forgetEnd(s *Stream) {
 	if i := slices.Index(c.ended[c.taken:], s); i >= 0 {
 		c.ended = slices.Delete(c.ended, c.taken+i, c.taken+i+1)
 	}
+	c.replied = without(c.replied, s)
 }
 
 // Ended returns a stream that has ended, each once; nil if there is none now.
@@ -199,9 +217,12 @@ func (c *Conn) close(s *Stream, err error) {
 	c.end(s, err)
 }
 
-// end gives a stream to Ended.
+// end gives a stream to Ended. One that carries no request just ends.
 func (c *Conn) end(s *Stream, err error) {
 	s.err, s.body = err, nil
+	if s.lasting.kind != nil && c.endLasting(s) {
+		return
+	}
 	if c.shown <= s.at {
 		s.out = 0
 	}

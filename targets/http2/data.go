@@ -79,7 +79,7 @@ func (c *Conn) take(b []byte) {
 	if s.framed() {
 		if s.got += int64(len(b)); s.length != unknown && s.got > s.length {
 			c.abort(s, errLonger)
-		} else if err := s.takeMessages(b); err != nil {
+		} else if err := c.takeMessages(s, b); err != nil {
 			c.abort(s, err)
 		}
 		return
@@ -145,7 +145,7 @@ func (c *Conn) complete(s *Stream) {
 		c.forget(s.id)
 		return
 	}
-	if len(s.body) > 0 {
+	if len(s.body) > 0 || s.lasting.kind != nil && !s.lasting.ours {
 		c.sendReset(s, http2.ErrCodeCancel) // the server wants no more of the request
 	}
 	c.close(s, nil)

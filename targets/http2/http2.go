@@ -22,6 +22,8 @@
 //		}
 //	}
 //
+// A stream may stay open and carry one message after the other: see Lasting.
+//
 // Guarantees: it performs no I/O and never blocks, so it serves a goroutine as well as an event loop. The way the bytes
 // are split over calls of Feed changes no result. Memory is bounded, whatever the server sends: header blocks by the
 // limit of heads, bodies by what is kept of them, and unwritten output by a constant. In the steady state a small

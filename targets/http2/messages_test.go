@@ -29,10 +29,10 @@ func TestMessages(t *testing.T) {
 		{[]byte("\x00\xff\xff\xff\xff"), 0, "", false, http1.ErrBody},
 	} {
 		for cut := range len(c.body) + 1 {
-			s := &Stream{limits: http1.Limits{Messages: true, Body: 1024, Content: 100}, status: 200}
-			err := s.takeMessages(c.body[:cut])
+			s, conn := &Stream{limits: http1.Limits{Messages: true, Body: 1024, Content: 100}, status: 200}, new(Conn)
+			err := conn.takeMessages(s, c.body[:cut])
 			if err == nil {
-				err = s.takeMessages(c.body[cut:])
+				err = conn.takeMessages(s, c.body[cut:])
 			}
 			if !errors.Is(err, c.err) || c.err == nil && (s.Messages() != c.count || string(s.Content()) != c.kept || s.messages.have > 0 != c.partial) {
 				t.Errorf("%q cut at %d: %v, %d messages, kept %q, %+v", c.body[:min(20, len(c.body))], cut, err, s.Messages(), s.Content(), s.messages)

@@ -21,6 +21,7 @@ func (c *Conn) Wrote(n int) {
 	c.written += n
 	c.shown = c.total - int64(c.unwritten())
 	c.replies = max(0, c.replies-n)
+	c.part()
 	switch {
 	case c.written < len(c.out):
 		if c.written >= maxUnwritten {
@@ -85,7 +86,7 @@ func (c *Conn) sendHead(s *Stream, r *Request) {
 		prefix, c.peer.table = []byte{noTable}, tableSize
 	}
 	flags := http2.Flags(0)
-	if len(r.body) == 0 {
+	if len(r.body) == 0 && r.Lasting == nil {
 		flags = http2.FlagHeadersEndStream
 	}
 	kind, block := http2.FrameHeaders, r.block
@@ -116,7 +117,7 @@ func (c *Conn) sendBodies() {
 		s := c.sending[0]
 		n := min(int64(len(s.body)), s.window, c.window, int64(c.peer.frame), frameSize)
 		flags := http2.Flags(0)
-		if n == int64(len(s.body)) {
+		if n == int64(len(s.body)) && s.lasting.kind == nil {
 			flags = http2.FlagDataEndStream
 		}
 		c.appendFrame(http2.FrameData, flags, s.id, int(n))
@@ -128,6 +129,10 @@ func (c *Conn) sendBodies() {
 		c.sending = c.sending[:len(c.sending)-1]
 		s.queued = false
 		c.queue(s)
+		if len(s.body) == 0 && s.lasting.writes {
+			s.lasting.end = c.total
+			c.parting = append(c.parting, s)
+		}
 	}
 }
 

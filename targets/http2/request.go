@@ -12,6 +12,10 @@ type Request struct {
 	block []byte // encoded, not yet in frames
 	body  []byte // of the message
 	head  bool   // the method is HEAD
+
+	// Lasting, if not nil, says that the request is a message on a stream that stays open: see Conn.Resume. Encode leaves it
+	// alone.
+	Lasting *Lasting
 }
 
 // errMessage says that a message is not of HTTP/1.1. Messages are ours.

@@ -30,6 +30,7 @@ type Stream struct {
 	status   int
 	got      int64 // bytes of the body so far
 	messages messages
+	lasting  lasting
 	err      error
 
 	goal     []byte
@@ -42,7 +43,7 @@ type Stream struct {
 func (s *Stream) begin(id uint32, r *Request, l http1.Limits) {
 	s.Release()
 	*s = Stream{
-		Owner: s.Owner, id: id, limits: l.InEffect(), toHead: r.head, body: r.body, credit: streamWindow, length: unknown,
+		Owner: s.Owner, id: id, limits: l.InEffect(), toHead: r.head, body: r.body, credit: streamWindow, length: unknown, lasting: lasting{kind: r.Lasting},
 		goal: s.goal[:0], content: s.content[:0], fields: s.fields[:0], trailers: s.trailers[:0],
 	}
 }
@@ -105,7 +106,7 @@ func (s *Stream) Location() string {
 }
 
 // In is how many bytes of frames of this stream arrived: payloads, and nine bytes for the header of each. Window updates
-// do not count.
+// do not count. Of a stream that stays open it is what came since the last request was over.
 func (s *Stream) In() int { return s.in }
 
 // Out is the same for the frames that were sent. After the end it is 0 if no byte of the request was written: then the

@@ -55,7 +55,7 @@ func (c *Control) numbered(n uint64) (code uint64, err error) {
 	switch {
 	case first && n != frameSettings:
 		return CodeMissingSettings, errControl
-	case !first && n == frameSettings, n == frameData, n == frameHeaders, n == framePushPromise, n == frameMaxPushID:
+	case !first && n == frameSettings, n == frameData, n == frameHeaders, n == framePushPromise, n == frameMaxPushID, ofHTTP2(n):
 		return CodeFrameUnexpected, errControl
 	}
 	return 0, nil

@@ -36,6 +36,9 @@ const (
 	frameMaxPushID   = 0xd
 )
 
+// ofHTTP2 reports whether a type of frame is one of HTTP/2 that HTTP/3 forbids (RFC 9114, section 7.2.8).
+func ofHTTP2(frame uint64) bool { return frame == 0x2 || frame == 0x6 || frame == 0x8 || frame == 0x9 }
+
 // The types of streams in one direction (RFC 9114, section 6.2, and RFC 9204, section 4.2).
 const (
 	StreamControl = 0x0
@@ -44,16 +47,18 @@ const (
 	StreamDecoder = 0x3
 )
 
-// The codes that this client sends (RFC 9114, section 8.1).
+// The codes that this client sends (RFC 9114, section 8.1, and RFC 9204, section 6).
 const (
 	CodeNoError         = 0x100
 	CodeStreamCreation  = 0x103
 	CodeClosedCritical  = 0x104
 	CodeFrameUnexpected = 0x105
 	CodeExcessiveLoad   = 0x107
+	CodeID              = 0x108
 	CodeMissingSettings = 0x10a
 	CodeCanceled        = 0x10c
 	CodeMessage         = 0x10e
+	CodeDecompression   = 0x200
 )
 
 // CodeName returns the name of a code of HTTP/3 or QPACK; "" if it has none.
@@ -84,6 +89,13 @@ func Preface() []byte {
 	return append(b, settings...)
 }
 
+// Padding returns a frame without a meaning, for the control stream (RFC 9114, section 7.2.8). A server that is there
+// confirms its packet. It is long enough for a stateless reset of a server that was restarted (RFC 9000, section 10.3).
+func Padding() []byte {
+	const length = 40
+	return append([]byte{0x21, length}, make([]byte, length)...)
+}
+
 // What is wrong with an answer, or a control stream. Errors are built once, so none says where it occurred.
 var (
 	errFrame    = errors.New("the answer has a frame of HTTP/3 at a wrong place")
@@ -94,6 +106,19 @@ var (
 	errQPACK    = errors.New("the head of the answer is not of QPACK without a dynamic table")
 	errControl  = errors.New("the control stream of the server is malformed")
 )
+
+// Fault returns the code that tells the server why an answer was given up, and whether the error ends the connection.
+func Fault(err error) (code uint64, connection bool) {
+	switch {
+	case errors.Is(err, errFrame):
+		return CodeFrameUnexpected, true
+	case errors.Is(err, errQPACK):
+		return CodeDecompression, true
+	case errors.Is(err, errField), errors.Is(err, errStatus), errors.Is(err, errLength), errors.Is(err, errBodyless):
+		return CodeMessage, false
+	}
+	return CodeCanceled, false
+}
 
 // number reads a number of QUIC at the beginning of what was kept and b, together. It returns how many bytes of b it
 // used. ok is false if more bytes are needed; then all of b is kept.

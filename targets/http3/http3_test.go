@@ -62,6 +62,7 @@ func TestAnswers(t *testing.T) {
 		"long":               {ok + data("hello!"), false, 200, "", other},
 		"nothing":            {"", false, 0, "", io.ErrUnexpectedEOF},
 		"only interim":       {headers(":status", "100"), false, 0, "", io.ErrUnexpectedEOF},
+		"body of an interim": {headers(":status", "103") + data("hello") + ok, false, 0, "", other},
 		"nine interim":       {strings.Repeat(headers(":status", "100"), 9), false, 0, "", http1.ErrInterim},
 		"no status":          {headers("x", "1"), false, 0, "", other},
 		"two statuses":       {headers(":status", "200", ":status", "200"), false, 0, "", other},
@@ -104,6 +105,26 @@ func TestAnswers(t *testing.T) {
 		}
 		if name == "good" && (fmt.Sprint(r.Field("X-A")) != "[1 2]" || r.Length() != 5) {
 			t.Errorf("%v, %d", r.Field("X-A"), r.Length())
+		}
+	}
+}
+
+// TestFaults: the code for the server, and whether the connection ends, follow from what is wrong.
+func TestFaults(t *testing.T) {
+	for answer, want := range map[string]struct {
+		code       uint64
+		connection bool
+	}{
+		data("x"):                     {http3.CodeFrameUnexpected, true},
+		"\x01\x03\x02\x00\x80":        {http3.CodeDecompression, true},
+		headers(":status", "20"):      {http3.CodeMessage, false},
+		headers("x", "1"):             {http3.CodeMessage, false},
+		"\x21\xbf\xff\xff\xff":        {http3.CodeCanceled, false},
+		headers(":status", "200")[:4]: {http3.CodeCanceled, false},
+	} {
+		code, connection := http3.Fault(read2(new(http3.Response), []byte(answer)))
+		if code != want.code || connection != want.connection {
+			t.Errorf("%q: %#x, %v", answer, code, connection)
 		}
 	}
 }
@@ -182,6 +203,7 @@ func TestControl(t *testing.T) {
 		"\x07\x01\x08":                               {http3.CodeMissingSettings, "none"},
 		"\x04\x00\x04\x00":                           {http3.CodeFrameUnexpected, "none"},
 		"\x04\x00\x00\x00":                           {http3.CodeFrameUnexpected, "none"},
+		"\x04\x00\x06\x00":                           {http3.CodeFrameUnexpected, "none"}, // PING of HTTP/2
 		"\x04\x00\x07\x3f" + strings.Repeat("x", 63): {http3.CodeExcessiveLoad, "none"},
 	} {
 		for part := 1; part < 4; part++ {

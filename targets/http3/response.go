@@ -116,15 +116,18 @@ func (r *Response) step(b []byte) (int, error) {
 func (r *Response) fits(frame uint64) error {
 	switch frame {
 	case frameData:
-		if r.head.code == 0 || r.trailed {
+		if r.Status() == 0 || r.trailed {
 			return errFrame
 		}
 	case frameHeaders:
 		if r.trailed {
 			return errFrame
 		}
-	case frameCancelPush, frameSettings, framePushPromise, frameGoAway, frameMaxPushID, 0x2, 0x6, 0x8, 0x9:
-		return errFrame // those of HTTP/2 too
+	case frameCancelPush, frameSettings, framePushPromise, frameGoAway, frameMaxPushID:
+		return errFrame
+	}
+	if ofHTTP2(frame) {
+		return errFrame
 	}
 	return nil
 }

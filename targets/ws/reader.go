@@ -93,8 +93,22 @@ func (r *Reader) Next(b []byte) (n int, e Event, err error) {
 	return n, Nothing, r.err
 }
 
-// Content is the beginning of the message: see Keep. It is valid until the next call of Next.
+// Content is the beginning of the message: see Keep. It is valid until the next call of Next or Release.
 func (r *Reader) Content() []byte { return r.content }
+
+// Release frees the memory that a long message has taken, unless another one has begun. Content is then empty.
+func (r *Reader) Release() {
+	if !r.open {
+		r.release()
+	}
+}
+
+// release empties the content, and leaves no large buffer behind.
+func (r *Reader) release() {
+	if r.content = r.content[:0]; cap(r.content) > keptContent {
+		r.content = nil
+	}
+}
 
 // Length is how many bytes the message has.
 func (r *Reader) Length() int64 { return r.length }
@@ -214,10 +228,8 @@ func (r *Reader) endHead() error {
 		return nil
 	}
 	if r.op != Continuation {
-		r.open, r.text, r.length, r.content, r.utf8 = true, r.op == Text, 0, r.content[:0], utf8Reader{}
-		if cap(r.content) > keptContent {
-			r.content = nil
-		}
+		r.open, r.text, r.length, r.utf8 = true, r.op == Text, 0, utf8Reader{}
+		r.release()
 	}
 	if r.Limit > 0 && r.left > r.Limit-r.length {
 		return ErrTooLong

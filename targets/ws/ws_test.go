@@ -200,6 +200,23 @@ func TestBoundedMemory(t *testing.T) {
 	}
 }
 
+// TestRelease: a long message leaves no memory behind, and a message that has begun is not cut.
+func TestRelease(t *testing.T) {
+	r := &ws.Reader{Keep: 1 << 20}
+	read(r, head(0x82, 64, 1<<20)+strings.Repeat("x", 1<<20), 1<<22)
+	if len(r.Content()) != 1<<20 {
+		t.Fatal(len(r.Content()))
+	}
+	if r.Release(); cap(r.Content()) > 0 {
+		t.Errorf("%d bytes are kept", cap(r.Content()))
+	}
+	read(r, head(0x01, 7, 2)+"he", 9)
+	r.Release()
+	if got := read(r, head(0x80, 7, 3)+"llo", 9); len(got) != 1 || got[0] != "text hello" {
+		t.Error(got)
+	}
+}
+
 // FuzzReader: however a stream is cut, the same is found, nothing panics, and memory is bounded.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte(head(0x01, 7, 1)+"\xe2"+head(0x89, 7, 1)+"p"+head(0x80, 7, 2)+"\x82\xac"+closing(1000, "bye")), uint8(1), false)

@@ -63,7 +63,7 @@ first byte of the request to the end of the answer.
 With --tcp, --udp or --ws it is an echo that counts lines, datagrams or messages instead of HTTP
 requests.
 With --grpc it counts calls of loadctl.Echo: Say, Repeat, Collect and Talk, a method for each kind
-of stream. The field code of a message asks for a status.
+of stream; of Collect and Talk it counts messages. The field code of a message asks for a status.
 
 With --shop it serves:
   POST /login       {"user": NAME} gives {"token": T} and the cookie session
