@@ -249,7 +249,7 @@ func TestCommandsAndFlags(t *testing.T) {
 		}
 	}
 	used := regexp.MustCompile("(?m)(?:^|`|\\$ )(loadctl|loadworker) ([a-z][a-z-]*)([^`\n]*)")
-	others := regexp.MustCompile(`\b(curl|redis-server|redis-cli|docker|kubectl|systemctl|helm|crane|brew|protoc)\b|\bprometheus --`)
+	others := regexp.MustCompile(`\b(curl|redis-server|redis-cli|docker|kubectl|systemctl|helm|crane|brew|protoc|ghz)\b|\bprometheus --`)
 	option := regexp.MustCompile(`(?:^|[\s(\x60])(--[a-z][a-z-]*)`)
 	for _, d := range documents(t) {
 		for _, m := range used.FindAllStringSubmatch(d.text, -1) {
