@@ -213,7 +213,7 @@ func (s *session) flushLater() {
 	if s.writing || s.err != nil || s.broken != nil || len(s.streams.Output()) == 0 {
 		return
 	}
-	s.writing = true
+	s.writing, s.writeBegan = true, time.Now()
 	go func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
