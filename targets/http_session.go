@@ -17,13 +17,14 @@ import (
 const (
 	sessionBuffer = 16 << 10         // bytes, for reading
 	writePatience = 30 * time.Second // for one write that no request waits for
+	mostAtOnce    = 16 << 10         // bytes that a request writes itself, if it shares the connection
 	lastWords     = time.Second      // for what the peer or we have to say after the other one stopped listening
 )
 
 // A session is what a connection of HTTP/2 needs: it carries requests of several goroutines at the same time. Its own
-// goroutine reads. If the connection carries one request at a time, the goroutine of that writes it. Else another one
-// writes while there is something to write: no request is held up by the bodies of others, and the requests of a moment
-// leave together.
+// goroutine reads. If the connection carries one request at a time, the goroutine of that writes it. Else a request writes
+// a little at once, and leaves the rest to another goroutine, which writes while there is something to write. So no request
+// is held up by the bodies of others, and the requests of a moment leave together.
 type session struct {
 	conn *conn
 
@@ -174,20 +175,22 @@ func (s *session) board() {
 	}
 }
 
-// flush writes what there is to write, unless another goroutine does, or has to. The lock is held, but not during the
+// flush writes what there is to write, unless another goroutine does, or should. The lock is held, but not during the
 // writes. The end of ctx, and the deadline, end the session: half a frame may have been written.
 func (s *session) flush(ctx context.Context, deadline time.Time) {
-	if s.conn.to.seats() > 1 {
-		s.flushLater()
-		return
-	}
 	if s.writing {
 		return
 	}
+	shared := s.conn.to.seats() > 1
+	if shared && (len(s.streams.Output()) > mostAtOnce || time.Until(deadline) < lastWords) {
+		s.flushLater()
+		return
+	}
 	s.writing = true
-	for s.writeNext(ctx, deadline) {
+	for s.writeNext(ctx, deadline) && !shared {
 	}
 	s.wroteAll()
+	s.flushLater()
 }
 
 // flushLater lets another goroutine write what there is to write, unless one does. The lock is held.
@@ -195,7 +198,7 @@ func (s *session) flushLater() {
 	if s.writing || s.err != nil || s.broken != nil || len(s.streams.Output()) == 0 {
 		return
 	}
-	s.writing = true
+	s.writing, s.writeBegan = true, time.Now()
 	go func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -110,8 +110,8 @@ func TestStrandedTimeout(t *testing.T) {
 	for _, g := range r.got {
 		expect(t, g.Outcome, 0, targets.ClassTimeout)
 	}
-	if len(r.c.stranded) > 0 || heads.Load() != 2 {
-		t.Errorf("%d are stranded; %d requests arrived", len(r.c.stranded), heads.Load())
+	if len(r.c.stranded) > 0 {
+		t.Errorf("%d are stranded", len(r.c.stranded))
 	}
 	expect(t, r.do(), 200, "")
 }
