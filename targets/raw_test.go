@@ -175,7 +175,7 @@ func TestHostileRaw(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := listen(t, "tcp", "127.0.0.1:0", c.serve).String()
-			s := Spec{URL: "tcp://" + at, Body: []byte("x\n"), Reply: c.reply, Checks: []string{"body has x"}, Timeout: 20 * time.Second}
+			s := Spec{URL: "tcp://" + at, Body: []byte("x\n"), Reply: c.reply, Checks: []string{"body has x"}, Timeout: 2 * time.Minute} // the race detector is slow
 			if c.class == ClassTimeout {
 				s.Timeout = 50 * time.Millisecond
 			}

@@ -47,8 +47,7 @@ func TestSettle(t *testing.T) {
 		"without TLS":      {Spec{URL: "http://127.0.0.1:1", HTTP: HTTPAuto}, HTTP1, 0},
 		"not asked":        {Spec{URL: "https://127.0.0.1:1", HTTP: HTTP2}, HTTP2, 0},
 		"two of HTTP/2":    {flows(two, other, two), HTTP2, 3},
-		"beside others":    {flows("redis://127.0.0.1:1", two, "wss://127.0.0.1:1", "tcp://127.0.0.1:1", "grpcs://127.0.0.1:1/a.B/C"), HTTP2, 3},
-		"other protocols":  {flows("redis://127.0.0.1:1", two, "wss://127.0.0.1:1", "noop://"), HTTP2, 3},
+		"beside others":    {flows("redis://127.0.0.1:1", two, "wss://127.0.0.1:1", "tcp://127.0.0.1:1", "grpcs://127.0.0.1:1/a.B/C", "noop://"), HTTP2, 3},
 		"of another route": {Spec{URL: "https://h", ConnectTo: []string{"::" + strings.TrimPrefix(two, "https://")}, Insecure: true, HTTP: HTTPAuto}, HTTP2, 0},
 	} {
 		got, err := c.spec.Settle(within(t, 10*time.Second), Local{})
