@@ -91,7 +91,7 @@ func TestReflection(t *testing.T) {
 
 // TestCircles: a server that answers each question with the same file is not asked forever.
 func TestCircles(t *testing.T) {
-	file, err := proto.Marshal(&descriptorpb.FileDescriptorProto{Name: proto.String("a.proto"), Dependency: []string{"gone.proto"}})
+	file, err := proto.Marshal(&descriptorpb.FileDescriptorProto{Name: new("a.proto"), Dependency: []string{"gone.proto"}})
 	if err != nil {
 		t.Fatal(err)
 	}
