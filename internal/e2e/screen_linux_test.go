@@ -89,7 +89,9 @@ func TestScreenKeys(t *testing.T) {
 			m.See("keys  running  50/s", "set-rate 50: in force from")
 			m.Press("r")
 			m.Type("70")
+			m.See("cluster: 70")
 			m.Press("Escape")
+			m.See("r rate   space pause") // else a terminal takes it and the next key for one
 			m.Press("r")
 			m.Type("many")
 			m.Press("Enter")

@@ -10,7 +10,7 @@ export function comparePage(root, route, shell) {
   document.title = "Compare · loadctl";
   const head = element("header");
   head.append(element("h1", "", "Compare"));
-  const choice = section("What is compared", "choice", "Differences are those of the second one from the first one.");
+  const choice = section("What is compared", "choice", "How the other differs from the base.");
   const result = element("div", "result");
   root.append(head, choice, result);
   const s = { over: false, shown: null };
@@ -31,7 +31,7 @@ async function fillChoice(box, route) {
   const all = await read("/api/v1/runs");
   const names = [...[...all.runs].reverse().map((r) => ["run:" + r.run, `${r.run} (${r.phase})`]), ...(all.archives ?? []).map((a) => ["archive:" + a.name, `${a.name} (archive)`])];
   const form = element("form", "pick");
-  const [base, other] = [pick("base", names, route.base), pick("compared with it", names, route.other)];
+  const [base, other] = [pick("base", names, route.base), pick("other", names, route.other)];
   const go = element("button", "strong", "Compare");
   go.type = "submit";
   form.append(base.box, other.box, go);

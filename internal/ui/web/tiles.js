@@ -28,7 +28,7 @@ function tile(box, kind, label) {
 }
 
 const whole = (n, more, path) => [count(n), more, n, path];
-const time = (r, name, one) => (r.latency_ns.max ? [bound(r, name) + duration(r.latency_ns[name]), `1 request in ${count(one)} is slower`, r.latency_ns[name], "latency_ns." + name]
+const time = (r, name, one) => (r.latency_ns.max ? [bound(r, name) + duration(r.latency_ns[name]), `1 in ${count(one)} is slower`, r.latency_ns[name], "latency_ns." + name]
   : ["–", "no request has ended", 0, "latency_ns." + name]);
 
 // bound marks a percentile of which only a lower bound is known.
@@ -49,7 +49,7 @@ const figures = [
   ["p50", "latency p50", (f, r) => time(r, "p50", 2)],
   ["p99", "latency p99", (f, r) => time(r, "p99", 100)],
   ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
-  ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "how late requests left", r.lag_ns.p99, "lag_ns.p99"]],
+  ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "how late it was sent", r.lag_ns.p99, "lag_ns.p99"]],
 ];
 
 function mostFrequent(errors) {
