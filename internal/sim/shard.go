@@ -118,6 +118,9 @@ func (s *shard) decide(before int64, now bool) {
 			d.at = s.now
 			d.late = lease.FateOf(s.redis()*1000, x.Due, int64(100*time.Millisecond)) == lease.Late
 		}
+		if d.late && !d.again {
+			s.slots.Dropped(&x)
+		}
 		s.sends = append(s.sends, d)
 	}
 }

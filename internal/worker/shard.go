@@ -299,4 +299,7 @@ func (s *shard) discard(x *pacer.Slot) {
 func (s *shard) dropLate(x *pacer.Slot) {
 	s.recorder.LateDropped(1)
 	s.recorder.StepLate(s.step(uint64(x.Ordinal)))
+	if s.unique && s.granted == nil {
+		s.arcs.slots.Dropped(x)
+	}
 }

@@ -540,3 +540,35 @@ func TestHandover(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// TestNumbersOfAFrozenShard: a shard that stood still while the rate fell drops what was due by the old rate, before it
+// hears of the new one. The new rate asks for these numbers again, and nobody has sent them: so they are sent.
+func TestNumbersOfAFrozenShard(t *testing.T) {
+	client := &stepClient{keep: true}
+	s := stepShard(client, 0, 1, testLimits())
+	s.sendOnce()
+	until := func(end int64) {
+		for ; client.now < end; client.now += ms {
+			s.turn(client.now)
+		}
+	}
+	old := law(1, 0, 1000, 10_000)
+	s.given(old)
+	until(500 * ms)
+	client.now = 3000 * ms
+	s.turn(client.now)
+	s.given(s.after(old, law(2, 1_000_000, 100, 10_000), 1000))
+	until(5000 * ms)
+	sent, after := map[uint64]int{}, 0
+	for _, x := range client.sent {
+		if sent[x.Call.Number]++; sent[x.Call.Number] > 1 {
+			t.Errorf("number %d was sent twice", x.Call.Number)
+		}
+		if x.Due > 3000*ms {
+			after++
+		}
+	}
+	if after != 199 {
+		t.Errorf("%d were sent in 2 s at 100/s", after)
+	}
+}

@@ -26,12 +26,15 @@ type Slots struct {
 	unique        bool
 	early         []int64            // with Unique: ordinals of the slots that beyond counts, ascending
 	unsent        map[int64]struct{} // those of them that were not sent
+	dropped       map[int64]int64    // ordinals of slots that were too late, and their laws
 }
 
 // Bounds of what Again knows.
 const (
 	mostEarly = 1 << 20 // ordinals; later ones are not kept
 	passed    = 100_000 // ordinals after which one is forgotten: a piece may come back for a while
+
+	mostDropped = 1 << 16 // ordinals; then all are forgotten, and count as sent
 )
 
 // cursor walks those slots of one piece that belong to this shard.
@@ -83,7 +86,8 @@ func (s *Slots) Again(x *pacer.Slot) bool {
 		s.early = s.early[1:]
 	}
 	_, taken := slices.BinarySearch(s.early, x.Ordinal)
-	if _, unsent := s.unsent[x.Ordinal]; unsent || !taken {
+	_, unsent := s.unsent[x.Ordinal]
+	if _, dropped := s.dropped[x.Ordinal]; unsent || dropped || !taken {
 		return false
 	}
 	s.madeUp++
@@ -97,6 +101,18 @@ func (s *Slots) Unsent(x *pacer.Slot) {
 		s.unsent = map[int64]struct{}{}
 	}
 	s.unsent[x.Ordinal] = struct{}{}
+}
+
+// Dropped is Unsent for a slot that Pop takes next, or has taken, and that is too late to be sent. Its law may turn out to
+// have ended before it.
+func (s *Slots) Dropped(x *pacer.Slot) {
+	if s.dropped == nil {
+		s.dropped = map[int64]int64{}
+	}
+	if len(s.dropped) >= mostDropped {
+		clear(s.dropped)
+	}
+	s.dropped[x.Ordinal] = x.Generation
 }
 
 // Take goes by another View. It ignores one that is not newer. A slot that only the new View admits is given out,
@@ -278,6 +294,11 @@ func (s *Slots) Pop() {
 		delete(s.unsent, c.walk.Ordinal())
 	}
 	g := &s.view.Laws.all[c.law]
+	if len(s.dropped) > 0 {
+		if q := c.walk.Ordinal(); s.dropped[q] != g.ID { // else it is this slot that is dropped
+			delete(s.dropped, q)
+		}
+	}
 	c.next = Pos{g.ID, c.walk.Ordinal() - g.Base + 1}
 	c.walk.Next()
 	if !s.stand(c) {

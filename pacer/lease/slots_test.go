@@ -240,6 +240,41 @@ func TestSlotsAgain(t *testing.T) {
 	}
 }
 
+// TestSlotsDropped: slots that are dropped when Pop takes them do not make up for others, whatever is dropped later.
+func TestSlotsDropped(t *testing.T) {
+	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
+	v := View{Version: 1, Era: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	s, sent := NewSlots(0, 1), map[int64]int{}
+	s.Unique()
+	take := func(before int64, drop bool) {
+		var x pacer.Slot
+		for ; s.Next(&x) && x.Due < before*1000; s.Pop() {
+			switch {
+			case s.Again(&x):
+			case drop:
+				s.Dropped(&x)
+			default:
+				sent[x.Ordinal]++
+			}
+		}
+	}
+	s.Take(&v)
+	take(1_500_000, false) // 1,000 a second, from 1 s on
+	take(2_000_000, true)
+	w := v
+	w.Version, w.Laws = 2, v.Laws.With(constant(2, 1_400_000, 1, 400, 400))
+	s.Take(&w)
+	take(3_000_000, false)
+	for q := range int64(2000) {
+		if n := sent[q]; n != 1 {
+			t.Fatalf("ordinal %d was sent %d times", q, n)
+		}
+	}
+	if n := s.Beyond() - s.MadeUp(); s.MadeUp() != 100 || n != 500 { // dropped ones stay beyond
+		t.Errorf("%d made up, %d are beyond", s.MadeUp(), n)
+	}
+}
+
 // BenchmarkSlots measures the cost of a slot for a shard. Names give the worker's share, pieces and shards.
 func BenchmarkSlots(b *testing.B) {
 	for _, c := range []struct {
