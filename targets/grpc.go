@@ -5,50 +5,23 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 )
 
-// grpcTarget calls a method over gRPC: grpc://HOST[:PORT]/SERVICE/METHOD, or grpcs:// with TLS. A call has one message,
-// and ends with the last message of its answer. Where a method takes a stream, a request is a message on a stream that
-// stays open, unless Spec.Reply is "end".
+// newGRPC is the constructor in the registry. Its target calls a method over gRPC: grpc://HOST[:PORT]/SERVICE/METHOD, or
+// grpcs:// with TLS. A call has one message, and ends with the last message of its answer. Where a method takes a stream, a
+// request is a message on a stream that stays open, unless Spec.Reply is "end". The spec is valid.
 //
 // A call is a POST of HTTP/2, so all else is that of httpTarget. The client library of gRPC cannot be stopped just before
 // the first byte, and tells only texts of what went wrong with a connection.
-type grpcTarget struct{ *httpTarget }
-
-// newGRPC is the constructor in the registry. The spec is valid.
 func newGRPC(s Spec, local Local, connections *pool) (Target, error) {
 	if len(s.Descriptors) == 0 {
 		return nil, errUndescribed
 	}
-	t, err := newHTTP(s, local, connections)
-	if err != nil {
-		return nil, err
-	}
-	return &grpcTarget{t.(*httpTarget)}, nil
-}
-
-// Reach opens a connection to the server, waits for the settings of HTTP/2, and closes it: nothing is called.
-func (t *grpcTarget) Reach(ctx context.Context) error {
-	deadline, _ := ctx.Deadline()
-	to := t.endpoint(t.url)
-	c, err := t.pool.dial(ctx, deadline, to)
-	if err != nil {
-		return err
-	}
-	defer c.close(true)
-	c.session.greet()
-	for !c.session.greeted() {
-		if !c.session.usable() || ctx.Err() != nil {
-			return fmt.Errorf("greet %s: %w", to.address, ErrNoHTTP2)
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return nil
+	return newHTTP(s, local, connections)
 }
 
 // greeted reports whether the server has said that it speaks HTTP/2.

@@ -146,7 +146,7 @@ func TestTalkServerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = rpctest.Serve(t, l, false)
-	idle := target.(*grpcTarget).pool.idle[0]
+	idle := target.(*httpTarget).pool.idle[0]
 	await(t, "the end of the connection", func() bool { return !idle.session.usable() })
 	for range 2 {
 		if out := target.Do(t.Context(), Call{}); out.Class != "" {

@@ -188,7 +188,7 @@ func TestGRPCAges(t *testing.T) {
 				s.Addr = "localhost:1"
 			}
 			target := calling(t, scheme+"://"+s.Addr+rpctest.Path+"UnaryCall", `{"payload": {"body": "YWJj"}}`, more, Local{MaxConnections: 4})
-			if err := target.(*grpcTarget).Reach(t.Context()); err != nil {
+			if err := target.(*httpTarget).Reach(t.Context()); err != nil {
 				t.Error(err)
 			}
 			const each, clients = 400, 6
