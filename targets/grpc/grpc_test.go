@@ -97,12 +97,12 @@ func TestRequestErrors(t *testing.T) {
 		"": {}, " \n": {}, "{}": {}, `{"someText": "hunter2", "of": null}`: {},
 		`{"text": "hunter2"}`:                     {`message s.In has no field "text" at line 1, column 2; it has someText, of`, true},
 		`{"of": [{"deep": {"kinds": 1}}]}`:        {`message s.In has no field "kinds"`, true},
-		`["hunter2"]`:                             {"message s.In: the text is no JSON object of it", true},
-		`hunter2`:                                 {"message s.In: the text is no JSON object of it", true},
-		`{"someText": "hunter2"`:                  {"message s.In: the text is no JSON object of it", true},
-		`{"someText": 5}`:                         {"message s.In: a value does not fit its field at line 1, column 14", false},
-		`{"of": [{"deep": {"kind": "hunter2"}}]}`: {"message s.In: a value does not fit its field", false},
-		`{"someText": "a", "some_text": "b"}`:     {"message s.In: a value does not fit its field", false},
+		`["hunter2"]`:                             {"message s.In: the text is not a JSON object", true},
+		`hunter2`:                                 {"message s.In: the text is not a JSON object", true},
+		`{"someText": "hunter2"`:                  {"message s.In: the text is not a JSON object", true},
+		`{"someText": 5}`:                         {"message s.In: the value at line 1, column 14 does not fit the field someText of kind string", false},
+		`{"of": [{"deep": {"kind": "hunter2"}}]}`: {"message s.In: the value", false},
+		`{"someText": "a", "some_text": "b"}`:     {"message s.In: the value", false},
 		strings.Repeat(`{"of":[{"deep":`, 2000):   {"message s.In", true},
 	} {
 		_, err := m.AppendRequest(nil, []byte(body))

@@ -58,9 +58,13 @@ func (e *MessageError) Error() string {
 	case found != nil:
 		return fmt.Sprintf("message %s has no field %.60q%s; it has %s", name, found[1], at, listed(fieldsOf(e.of)))
 	case noJSON(e.cause):
-		return fmt.Sprintf("message %s: the text is no JSON object of it%s", name, at)
+		return fmt.Sprintf("message %s: the text is not a JSON object%s; its fields are: %s", name, at, listed(fieldsOf(e.of)))
 	}
-	return fmt.Sprintf("message %s: a value does not fit its field%s", name, at)
+	field := "its field"
+	if found := regexp.MustCompile(`invalid value for (\w+) field (\w+):`).FindStringSubmatch(text); found != nil {
+		field = fmt.Sprintf("the field %s of kind %s", found[2], found[1])
+	}
+	return fmt.Sprintf("message %s: the value%s does not fit %s", name, at, field)
 }
 
 // fieldsOf returns the names of the fields of a message, as they are written in JSON.
