@@ -31,7 +31,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -366,6 +366,15 @@ func counted(o *outputs) {
 		target.kill(syscall.SIGTERM)
 		o.result(target)
 	}
+}
+
+// messaged is a report of messages that came.
+func messaged(o *outputs) {
+	target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --ws")
+	url := target.says(`counting at (ws\S+)`)
+	o.print("loadworker run --run messaged --qps 100 --duration 500ms -d hello --reply any --url " + url)
+	target.kill(syscall.SIGTERM)
+	o.result(target)
 }
 
 // routed is the output of a target with routes, for a run whose requests differ. Each value comes once.

@@ -203,7 +203,7 @@ func TestPageConnectsAgain(t *testing.T) {
 	tab.Until(fmt.Sprintf(`%s === "" && %s > %d`, banner, sent, was))
 	u.Kill()
 	b.uiAt(u.address(), filepath.Join(t.TempDir(), "another key"))
-	tab.Until(banner + `.includes("Open the address again")`)
+	tab.Until(banner + `.includes("Open the newest address")`)
 }
 
 // TestPageReadOnly: without --control no command can be given, and the page says why.
@@ -336,7 +336,7 @@ func TestPageRemovesAWorker(t *testing.T) {
 	tab := b.ui("--control").pages(t)("#/run/x/fleet", browsertest.Look{})
 	tab.Until(`document.querySelectorAll(".fleet tr.active button:enabled").length === 2`)
 	tab.Do(chromedp.Focus(chromedp.CSS(".fleet tr.active button")), chromedp.KeyEvent(kb.Enter))
-	tab.Until(`document.querySelector("dialog[open]")?.textContent.includes("slots are sent twice")`)
+	tab.Until(`document.querySelector("dialog[open]")?.textContent.includes("some requests are sent twice")`)
 	to(t, tab, "Remove the worker")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	tab.Until(`document.querySelector("dialog .refused").textContent !== "" && document.activeElement.textContent === "Remove it anyway"`)

@@ -95,7 +95,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 	var calls int64
 	for _, w := range crew {
 		calls += w.calls.Load()
-		passed = max(passed, late+2*w.clock.Err()) // a worker decides by its own clock when a slot is due
+		passed = max(passed, late+2*w.unsure()) // a worker decides by its own clock when a slot is due
 	}
 	if l.library && !l.queues && s.Use == Run { // granted permits leave at once when they are due
 		passed += ahead
@@ -132,7 +132,11 @@ type participant struct {
 	grants worker.Grants
 	calls  atomic.Int64
 	heard  atomic.Int64 // time of the last reply of Redis, ns since 1970; 0 = no call has ended
+	off    atomic.Int64 // how far the clock was off at most at any call but the last, ns
 }
+
+// unsure returns how far the clock was off at most.
+func (w *participant) unsure() time.Duration { return max(time.Duration(w.off.Load()), w.clock.Err()) }
 
 // Renew implements lease.Server.
 func (w *participant) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
@@ -151,6 +155,8 @@ func (w *participant) Grant(ctx context.Context, n int64, rate pacer.Rate) (leas
 // called counts a call that has ended. It gives up if Redis is silent for too long: the run would go on without Redis.
 func (w *participant) called(err error) {
 	w.calls.Add(1)
+	for off := w.off.Load(); int64(w.clock.Err()) > off && !w.off.CompareAndSwap(off, int64(w.clock.Err())); off = w.off.Load() {
+	}
 	now := time.Now().UnixNano()
 	if err == nil || w.heard.CompareAndSwap(0, now) {
 		w.heard.Store(now)
