@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -33,10 +34,15 @@ func startNames(t *testing.T, address string) *nameServer {
 	}
 	go s.serve(socket)
 	usual := net.DefaultResolver
+	var asks sync.Mutex // a question may be under way when the test ends
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", socket.LocalAddr().String())
+		asks.Lock()
+		defer asks.Unlock()
+		return (&net.Dialer{Resolver: usual}).DialContext(ctx, "udp", socket.LocalAddr().String())
 	}}
 	t.Cleanup(func() {
+		asks.Lock()
+		defer asks.Unlock()
 		net.DefaultResolver = usual
 		socket.Close()
 	})

@@ -108,7 +108,8 @@ func TestRestoreInARamp(t *testing.T) {
 		b.restore(r, started, laws)
 		m.renew()
 		s := b.state(r)
-		if s.Rate < 1000 || s.Rate > 1100 || s.RateThen != before.RateThen || s.Peak() > before.Peak() || !slices.Equal(s.ahead, before.ahead) {
+		climbed := 1000 + (before.RateThen-1000)/5*s.now.Sub(s.StartedAt).Seconds()
+		if s.Rate < climbed-5 || s.Rate > climbed+5 || s.RateThen != before.RateThen || s.Peak() > before.Peak() || !slices.Equal(s.ahead, before.ahead) {
 			t.Errorf("it goes on with %v to %v, then %+v; it was on its way to %v, then %+v", s.Rate, s.RateThen, s.ahead, before.RateThen, before.ahead)
 		}
 		for at := s.now; at.Before(s.now.Add(15 * time.Second)); at = at.Add(time.Second / 3) {
