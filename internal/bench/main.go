@@ -85,7 +85,7 @@ func benchmark(ctx context.Context, args []string) error {
 	only := flags.String("run", "", "comma-separated `NAMES` of experiments; default: all")
 	out := flags.String("out", "", "write into the marked places of this Markdown `FILE`, and write plots beside it; default: print")
 	quick := flags.Bool("quick", false, "one short round each, to see that it works; the figures mean nothing")
-	against := flags.String("against", "", "compare with this `LOADWORKER`, built from another commit; only with -run saturation or tls")
+	against := flags.String("against", "", "compare with this `FILE`, a loadworker built from another commit; only with -run saturation,tls")
 	rounds := flags.Int("rounds", 5, "number of rounds; each contender has one turn a round")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "Measures loadctl beside other load generators. Needs Linux, two cores, redis-server.\n\nExperiments:")
@@ -104,6 +104,12 @@ func benchmark(ctx context.Context, args []string) error {
 	}
 	if *rounds < 1 || flags.NArg() > 0 {
 		return errors.New("give -rounds a number of at least 1, and no arguments after the flags")
+	}
+	if *against != "" && slices.ContainsFunc(chosen, func(e experiment) bool { return e.name != "saturation" && e.name != "tls" }) {
+		return errors.New("-against compares only what -run saturation,tls measures; name one or both of these")
+	}
+	if *against != "" && *out != "" {
+		return errors.New("-against would replace the document's comparison with other tools; leave out -out")
 	}
 	b, err := open(ctx, options{rounds: *rounds, quick: *quick, against: *against})
 	if err != nil {
