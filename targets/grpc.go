@@ -24,13 +24,6 @@ func newGRPC(s Spec, local Local, connections *pool) (Target, error) {
 	return newHTTP(s, local, connections)
 }
 
-// greeted reports whether the server has said that it speaks HTTP/2.
-func (s *session) greeted() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.streams.Greeted()
-}
-
 // AskGRPC sends one encoded message to a method, and returns the last message of the answer and the status. It is for
 // questions about a server, such as what it offers, and not for load. spec says how to connect, and its URL names the
 // method; it has no descriptors. The error says why there was no answer.

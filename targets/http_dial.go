@@ -154,7 +154,10 @@ func (t *httpTarget) Reach(ctx context.Context) error {
 		return err
 	}
 	defer c.close(true)
-	if c.session != nil && !c.session.meet(ctx) {
+	if c.session == nil {
+		return nil
+	}
+	if _, err := c.session.allowed(ctx); err != nil {
 		return fmt.Errorf("greet %s: %w", to.address, ErrNoHTTP2)
 	}
 	return nil

@@ -59,17 +59,6 @@ func (s *session) greet() {
 	s.flushLater()
 }
 
-// meet waits until the server has said that it speaks HTTP/2. It reports false if it does not in time.
-func (s *session) meet(ctx context.Context) bool {
-	s.greet()
-	for !s.greeted() {
-		if !s.usable() || !pause(ctx, time.Now().Add(time.Millisecond)) {
-			return false
-		}
-	}
-	return true
-}
-
 // usable reports whether the session takes requests, as far as is known.
 func (s *session) usable() bool {
 	s.mu.Lock()
