@@ -25,7 +25,7 @@ import (
 // calling returns the target of a method of a server.
 func calling(t *testing.T, url, body string, more func(*Spec), local Local) Target {
 	t.Helper()
-	s := Spec{URL: url, Body: []byte(body), Descriptors: rpctest.Descriptors(t), Timeout: 10 * time.Second}
+	s := Spec{URL: url, Body: []byte(body), Descriptors: rpctest.Descriptors(t), Timeout: 30 * time.Second}
 	if more != nil {
 		more(&s)
 	}

@@ -80,7 +80,7 @@ func (s *session) roundTrip(ctx context.Context, m *message, e *asking) (out rep
 	}
 	s.mu.Lock()
 	s.waiting = append(s.waiting, r)
-	s.board()
+	s.beginWaiting()
 	s.flush(ctx, e.deadline)
 	s.mu.Unlock()
 	err := s.await(ctx, e.deadline, r)
@@ -139,14 +139,14 @@ func (s *session) await(ctx context.Context, deadline time.Time, r *rider) (err 
 	} else {
 		s.waiting = slices.DeleteFunc(s.waiting, func(w *rider) bool { return w == r })
 	}
-	s.board()
+	s.beginWaiting()
 	s.flushLater()
 	return err
 }
 
-// board begins the requests that wait, as many as the server allows. If it allows no more, ever, they go elsewhere. The
-// lock is held.
-func (s *session) board() {
+// beginWaiting begins the requests that wait, as many as the server allows. If it allows no more, ever, they go elsewhere.
+// The lock is held.
+func (s *session) beginWaiting() {
 	for ; len(s.waiting) > 0; s.waiting = slices.Delete(s.waiting, 0, 1) {
 		r := s.waiting[0]
 		switch {
@@ -222,7 +222,7 @@ func (s *session) writeNext(ctx context.Context, deadline time.Time) (more bool)
 		s.broken = err
 		_ = s.conn.raw.SetReadDeadline(time.Now().Add(lastWords))
 	}
-	s.board() // there may be room again, or never more
+	s.beginWaiting() // there may be room again, or never more
 	return true
 }
 
@@ -261,7 +261,7 @@ func (s *session) read() {
 			s.mu.Unlock()
 			return
 		}
-		s.board()
+		s.beginWaiting()
 		if (s.streams.Leaving() || s.parting) && s.streams.Streams() == 0 && !s.lingers() {
 			s.fail(http2.ErrUnprocessed) // of requests that come now: they go elsewhere
 			s.mu.Unlock()
@@ -312,5 +312,5 @@ func (s *session) fail(err error) {
 func (s *session) settle() {
 	s.streams.Fail(s.err)
 	s.deliver()
-	s.board()
+	s.beginWaiting()
 }

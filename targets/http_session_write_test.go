@@ -128,7 +128,7 @@ func TestHTTP2SlowHandshake(t *testing.T) {
 	silent := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	var requests atomic.Int64
 	url := serve2(t, true, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
-	target, err := New(Spec{Streams: 4, HTTP: HTTP2, Insecure: true, Timeout: 10 * time.Second, Flows: []Flow{
+	target, err := New(Spec{Streams: 4, HTTP: HTTP2, Insecure: true, Timeout: 30 * time.Second, Flows: []Flow{
 		{Name: "a", Steps: []Step{{Name: "a", URL: "https://" + silent.String()}}},
 		{Name: "b", Steps: []Step{{Name: "b", URL: url}}},
 	}}, Local{MaxConnections: 8})

@@ -318,7 +318,7 @@ func TestMaxConnections(t *testing.T) {
 // The timeout, the context or Close end the wait for a connection, and it leaves no trace.
 func TestWaitingForAConnection(t *testing.T) {
 	s := arrive(t, arrivals.Options{Latency: 300 * time.Millisecond})
-	target := open(t, Spec{URL: s.URL(), Timeout: 2 * time.Second}, Local{MaxConnections: 1})
+	target := open(t, Spec{URL: s.URL(), Timeout: 30 * time.Second}, Local{MaxConnections: 1})
 	p := target.(*httpTarget).pool
 	var wg sync.WaitGroup
 	wg.Go(func() { do(t, target, 200, "") })

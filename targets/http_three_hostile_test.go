@@ -239,7 +239,7 @@ func TestThreeMemory(t *testing.T) {
 		_, _ = io.WriteString(stream, ok200)
 		stream.Close()
 	})
-	target := openThree(t, targets.Spec{URL: s.url, Timeout: 5 * time.Second}, targets.Local{MaxConnections: connections})
+	target := openThree(t, targets.Spec{URL: s.url, Timeout: 30 * time.Second}, targets.Local{MaxConnections: connections})
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)

@@ -29,7 +29,7 @@ func TestThreeNothingIsSentTwice(t *testing.T) {
 		_, _ = io.WriteString(stream, ok200)
 		stream.Close()
 	})
-	target := openThree(t, targets.Spec{URL: s.url, Timeout: 5 * time.Second}, targets.Local{})
+	target := openThree(t, targets.Spec{URL: s.url, Timeout: 30 * time.Second}, targets.Local{})
 	failed := 0
 	for range 20 {
 		if out := target.Do(context.Background(), targets.Call{}); out.Class != "" {
@@ -268,7 +268,7 @@ func TestThreePatience(t *testing.T) {
 	s := startThree(t, func(http.ResponseWriter, *http.Request) { time.Sleep(2400 * time.Millisecond) }, func(s *http3.Server) {
 		s.QUICConfig = &quic.Config{MaxIdleTimeout: 2 * time.Second}
 	})
-	do(t, openThree(t, targets.Spec{URL: s.url, Timeout: 3 * time.Second}, targets.Local{}), 200, "")
+	do(t, openThree(t, targets.Spec{URL: s.url, Timeout: 30 * time.Second}, targets.Local{}), 200, "")
 }
 
 // TestThreeFewStreams: a request that waits in vain until the server allows another stream says nothing about the

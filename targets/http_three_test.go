@@ -361,7 +361,7 @@ func TestThreeSpecs(t *testing.T) {
 
 func BenchmarkThree(b *testing.B) {
 	s := startThree(b, says("ok"), nil)
-	target := openThree(b, targets.Spec{URL: s.url, Timeout: 10 * time.Second}, targets.Local{MaxConnections: 64})
+	target := openThree(b, targets.Spec{URL: s.url, Timeout: 30 * time.Second}, targets.Local{MaxConnections: 64})
 	b.SetParallelism(32)
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {

@@ -79,7 +79,7 @@ func TestTLSKeepAlive(t *testing.T) {
 // took more than one record, the rest would never be written. The first request has the shortest records.
 func TestTLSRequestsOfAllLengths(t *testing.T) {
 	a := newAuthority(t)
-	spec := Spec{URL: "https://good.example", CA: a.pem, Body: make([]byte, 100), Timeout: 5 * time.Second}
+	spec := Spec{URL: "https://good.example", CA: a.pem, Body: make([]byte, 100), Timeout: 30 * time.Second}
 	head := len(open(t, spec, Local{}).(*httpTarget).first.wire) - len(spec.Body)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		for _, suite := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA} {

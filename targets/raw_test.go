@@ -70,7 +70,7 @@ func TestRawReplies(t *testing.T) {
 			{"hello\n", "bytes 7", nil, ClassTimeout, 6},
 			{strings.Repeat("x", 20_000) + "\n", `until x\n`, []string{"size > 20kB"}, "", 20_001},
 		} {
-			s := Spec{URL: "tcp://" + at, Body: []byte(c.body), Reply: c.reply, Checks: c.checks, Timeout: 5 * time.Second}
+			s := Spec{URL: "tcp://" + at, Body: []byte(c.body), Reply: c.reply, Checks: c.checks, Timeout: 30 * time.Second}
 			if c.class == ClassTimeout {
 				s.Timeout = 50 * time.Millisecond
 			}
@@ -116,7 +116,7 @@ func TestUDPReplies(t *testing.T) {
 					continue
 				}
 				at := echoDatagrams(t, address, c.answer)
-				s := Spec{URL: "udp://" + at, Body: []byte("hi"), Reply: c.reply, Timeout: 5 * time.Second}
+				s := Spec{URL: "udp://" + at, Body: []byte("hi"), Reply: c.reply, Timeout: 30 * time.Second}
 				if c.want[0].Class == ClassTimeout {
 					s.Timeout = 100 * time.Millisecond
 				}
@@ -222,7 +222,7 @@ func TestRawConnections(t *testing.T) {
 	} {
 		accepted.Store(0)
 		at := listen(t, "tcp", "127.0.0.1:0", count(c.serve)).String()
-		target := open(t, Spec{URL: "tcp://" + at, Body: []byte("a\n"), Reply: `until \n`, NoKeepAlive: c.once, Timeout: 5 * time.Second}, Local{})
+		target := open(t, Spec{URL: "tcp://" + at, Body: []byte("a\n"), Reply: `until \n`, NoKeepAlive: c.once, Timeout: 30 * time.Second}, Local{})
 		for range 5 {
 			do(t, target, 0, "")
 			if name == "closed by the server" {

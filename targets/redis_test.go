@@ -74,7 +74,7 @@ func TestRedisLogin(t *testing.T) {
 	}
 	do(t, open(t, Spec{URL: url + "/3", Body: []byte("GET k"), Checks: []string{"body has v"}}, Local{}), 0, "")
 	server.SetUser(t, "bob", "on", ">a\r\n*b", "~*", "+@all") // it looks like the beginning of a command
-	do(t, open(t, Spec{URL: "redis://bob:a%0D%0A*b@" + server.Addr() + "/3", Body: []byte("GET k"), Checks: []string{"body has v"}, Timeout: 5 * time.Second}, Local{}), 0, "")
+	do(t, open(t, Spec{URL: "redis://bob:a%0D%0A*b@" + server.Addr() + "/3", Body: []byte("GET k"), Checks: []string{"body has v"}, Timeout: 30 * time.Second}, Local{}), 0, "")
 	do(t, open(t, Spec{URL: strings.Replace(url, secret, "wrong", 1), Body: []byte("PING")}, Local{}), 0, "reply WRONGPASS")
 	do(t, open(t, Spec{URL: url + "/99", Body: []byte("PING")}, Local{}), 0, "reply ERR")
 	s := Spec{URL: url + "/3", Body: []byte("SET k " + secret)}
@@ -152,7 +152,7 @@ func TestHostileRedis(t *testing.T) {
 			c.(*net.TCPConn).CloseWrite()
 			c.Read(make([]byte, 1))
 		}).String()
-		do(t, open(t, Spec{URL: "redis://" + at, Body: []byte("PING"), Timeout: 10 * time.Second}, Local{}), 0, class)
+		do(t, open(t, Spec{URL: "redis://" + at, Body: []byte("PING"), Timeout: 30 * time.Second}, Local{}), 0, class)
 	}
 	at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		c.Write([]byte("*2147483647\r\n"))

@@ -23,7 +23,7 @@ import (
 
 // ofCase returns the spec of a case at a server.
 func ofCase(s *wstest.Server, c wstest.Case) Spec {
-	spec := Spec{URL: s.URL, Body: []byte("hello"), Reply: c.Reply, BodyLimit: c.Limit, Timeout: 10 * time.Second}
+	spec := Spec{URL: s.URL, Body: []byte("hello"), Reply: c.Reply, BodyLimit: c.Limit, Timeout: 30 * time.Second}
 	switch c.Reply {
 	case "":
 		spec.Reply = "any"
@@ -354,7 +354,7 @@ func TestWSOpens(t *testing.T) {
 		if c.reply != "" {
 			checks = []string{"body has welcome"}
 		}
-		target := open(t, Spec{URL: server.URL, NoKeepAlive: true, Reply: c.reply, Checks: checks, Timeout: 10 * time.Second}, Local{})
+		target := open(t, Spec{URL: server.URL, NoKeepAlive: true, Reply: c.reply, Checks: checks, Timeout: 30 * time.Second}, Local{})
 		for n := range int64(3) {
 			out := target.Do(t.Context(), Call{})
 			if out.Class != c.want.Class || out.Status != c.want.Status || out.BytesOut < 100 || out.BytesIn < 10 || server.Connections.Load() != n+1 {

@@ -179,6 +179,7 @@ func (o *Options) listen(network, address string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
+	_ = socket.(*net.UDPConn).SetReadBuffer(datagramRoom) // the system may allow less
 	return packets{socket}, nil
 }
 

@@ -18,6 +18,7 @@ const (
 const (
 	longestLine  = 64 << 10 // bytes
 	mostDatagram = 64 << 10
+	datagramRoom = 4 << 20 // bytes of the kernel, for datagrams that come while this process has no processor
 )
 
 // A packets is a UDP socket in place of a listener: it has an address and can be closed, and accepts nobody.

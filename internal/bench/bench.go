@@ -138,7 +138,7 @@ func (b *bench) next() string {
 // the figures do not matter.
 func (b *bench) lasting(length, warm time.Duration) (time.Duration, time.Duration) {
 	if b.quick {
-		return time.Second, 200 * time.Millisecond
+		return 2 * time.Second, 200 * time.Millisecond
 	}
 	return length, warm
 }

@@ -70,7 +70,8 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// lastWords returns the last line of standard error; if that is empty, the last line of standard output.
+// lastWords returns the last line of standard error; if that is empty, the last line of standard output. The process has
+// ended.
 func (p *process) lastWords() string {
 	text := strings.TrimSpace(p.stderr.String())
 	if text == "" {

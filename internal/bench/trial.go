@@ -155,6 +155,7 @@ func spend(ctx context.Context, t trial, e *endpoint, clients []*process) (u use
 	for _, c := range clients {
 		used, err := cpu(c.cmd.Process.Pid)
 		if err != nil {
+			c.kill() // its last words are complete when its end was noticed
 			return u, fmt.Errorf("%w (it ended before its time: %s)", err, c.lastWords())
 		}
 		u.client += used

@@ -120,7 +120,7 @@ func (b *bed) fleet(n int, run string, args ...string) []*process {
 // wait waits for the end of a worker and checks its exit code.
 func (p *process) wait(code int) {
 	p.t.Helper()
-	switch got, ended := p.Wait(45 * time.Second); {
+	switch got, ended := p.Wait(90 * time.Second); {
 	case !ended:
 		p.t.Fatalf("the worker does not end\n%s", p.Stderr.String())
 	case got != code && (code != 0 || !excused(got, p.Stderr.String())):
@@ -172,7 +172,7 @@ func (b *bed) report(run string) report.Report {
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

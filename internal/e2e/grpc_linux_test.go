@@ -78,9 +78,9 @@ func TestTalksAreExact(t *testing.T) {
 		}
 		return ps
 	}
-	talk := []string{"--url", s.URL("FullDuplexCall"), "-d", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, "--reply", "messages 2", "--check", "size > 10B", "--qps", "1000"}
+	talk := []string{"--url", s.URL("FullDuplexCall"), "--streams", "16", "-d", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, "--reply", "messages 2", "--check", "size > 10B", "--qps", "1000"}
 	const requests = 2500
-	tells := start("told", "--url", told.URL("StreamingInputCall"), "-d", `{"payload": {"body": "aGVsbG8="}}`, "--qps", "500", "-n", "1000")
+	tells := start("told", "--url", told.URL("StreamingInputCall"), "--streams", "16", "-d", `{"payload": {"body": "aGVsbG8="}}`, "--qps", "500", "-n", "1000")
 	ps := start("whole", append(talk, "-n", fmt.Sprint(requests))...)
 	until(t, "500 messages", func() bool { return s.Messages() >= 500 })
 	b.loadctl("set-rate", "whole", "2000")
@@ -88,10 +88,10 @@ func TestTalksAreExact(t *testing.T) {
 		p.wait(0)
 	}
 	r := b.report("whole")
-	if n := s.Messages(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || r.MessagesIn != 2*n || !r.Complete || len(r.Errors) > 0 || s.Calls() > n/4 {
+	if n := s.Messages(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || r.MessagesIn != 2*n || !r.Complete || len(r.Errors) > 0 || s.Calls() > 16*s.Connections() {
 		t.Errorf("%d arrived on %d streams, %+v, %d messages in, errors %v, complete %v", n, s.Calls(), r.Audit, r.MessagesIn, r.Errors, r.Complete)
 	}
-	if r, n := b.report("told"), told.Messages(); n != 1000 || r.Audit.Completed != n || told.Calls() > n/4 || told.Finished() != told.Calls() {
+	if r, n := b.report("told"), told.Messages(); n != 1000 || r.Audit.Completed != n || told.Calls() > 16*told.Connections() || told.Finished() != told.Calls() {
 		t.Errorf("%d were told on %d streams, of which %d were ended, %+v", n, told.Calls(), told.Finished(), r.Audit)
 	}
 	before := s.Messages()

@@ -331,7 +331,7 @@ func TestCalls(t *testing.T) {
 			{`{"responseSize": 300000}`, "size > 299kB", "OK", ""},
 			{`{"responseStatus": {"code": 5, "message": "x"}}`, "", "NOT_FOUND", targets.ClassStatus},
 		} {
-			spec := targets.Spec{URL: s.URL("UnaryCall"), Body: []byte(c.body), Descriptors: rpctest.Descriptors(t), Streams: streams, Timeout: 10 * time.Second}
+			spec := targets.Spec{URL: s.URL("UnaryCall"), Body: []byte(c.body), Descriptors: rpctest.Descriptors(t), Streams: streams, Timeout: 30 * time.Second}
 			if c.check != "" {
 				spec.Checks = []string{c.check}
 			}
@@ -352,7 +352,7 @@ func TestCalls(t *testing.T) {
 		}
 	}
 	stream := newRig(t, targets.Spec{
-		URL: s.URL("StreamingOutputCall"), Body: []byte(`{"responseParameters": [{"size": 1}, {"size": 7}]}`), Descriptors: rpctest.Descriptors(t), Timeout: 10 * time.Second,
+		URL: s.URL("StreamingOutputCall"), Body: []byte(`{"responseParameters": [{"size": 1}, {"size": 7}]}`), Descriptors: rpctest.Descriptors(t), Timeout: 30 * time.Second,
 	}, targets.Local{}, 1)
 	if got := stream.do(); status.Name(got.Status) != "OK" || got.Class != "" {
 		t.Errorf("a stream of answers: %+v", got)

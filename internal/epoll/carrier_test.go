@@ -85,7 +85,7 @@ func (s *twoServer) cut() {
 func echo(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }
 
 func two(url string) targets.Spec {
-	return targets.Spec{URL: url, HTTP: targets.HTTP2, Insecure: true, Timeout: 10 * time.Second}
+	return targets.Spec{URL: url, HTTP: targets.HTTP2, Insecure: true, Timeout: 30 * time.Second}
 }
 
 // Requests with bodies, over one and many streams, with TLS and without, arrive once and are answered.

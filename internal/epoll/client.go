@@ -211,7 +211,7 @@ func (c *Client) until(now, until int64) int64 {
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
 		if p.state == riding {
-			c.disembark(p, now)
+			c.expireRider(p, now)
 			continue
 		}
 		c.overdue(p)

@@ -96,7 +96,7 @@ func (r *rig) poll(d time.Duration) {
 func (r *rig) pollFor(n int) {
 	r.t.Helper()
 	for began := time.Now(); len(r.got) < n; r.poll(50 * time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
+		if time.Since(began) > 30*time.Second {
 			r.t.Fatalf("%d of %d results", len(r.got), n)
 		}
 	}
@@ -118,7 +118,7 @@ func (r *rig) do() targets.Outcome {
 func (r *rig) pollUntil(what string, ok func() bool) {
 	r.t.Helper()
 	for began := time.Now(); !ok(); r.poll(time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
+		if time.Since(began) > 30*time.Second {
 			r.t.Fatalf("waited in vain until %s", what)
 		}
 	}

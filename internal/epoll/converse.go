@@ -12,13 +12,13 @@ import (
 	"github.com/loadctl/loadctl/targets/http2"
 )
 
-// boardWaiting begins the streams of riders that wait, as many as the server allows.
-func (c *Client) boardWaiting(p *place) {
+// beginWaiting begins the streams of riders that wait, as many as the server allows.
+func (c *Client) beginWaiting(p *place) {
 	k := p.carrier
 	for len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0 {
 		r := k.waiting[0]
 		k.waiting = slices.Delete(k.waiting, 0, 1)
-		c.board(r)
+		c.beginStream(r)
 	}
 }
 
@@ -39,7 +39,7 @@ func (c *Client) speak(p *place) {
 		c.converse(p)
 		return
 	}
-	c.alight(p, nil)                                                      // those who only had something to say
+	c.endStreams(p, nil)                                                  // those who only had something to say
 	if k := p.carrier; len(k.waiting) > 0 || k.riders == 0 && p.spent() { // there may be room for them now
 		c.reply(p)
 		return
@@ -126,7 +126,7 @@ func (c *Client) converse(p *place) {
 				c.lose(p, bad)
 				return
 			}
-			c.alight(p, nil)
+			c.endStreams(p, nil)
 		}
 		switch {
 		case err == nil:
@@ -158,10 +158,10 @@ func (c *Client) reply(p *place) {
 	k := p.carrier
 	say := func() {
 		c.tell(p)
-		c.alight(p, nil) // those who only had something to say
+		c.endStreams(p, nil) // those who only had something to say
 	}
 	for say(); len(k.waiting) > 0 && !p.spent() && k.session.Room() > 0; say() {
-		c.boardWaiting(p)
+		c.beginWaiting(p)
 	}
 	if p.writeErr != nil {
 		c.readOn(p) // the end comes when nothing is left to read
@@ -192,7 +192,7 @@ func (c *Client) hear(p *place) (int, error) {
 func (c *Client) lose(p *place, err error) {
 	k := p.carrier
 	k.session.Fail(err)
-	c.alight(p, err)
+	c.endStreams(p, err)
 	waiting := k.waiting
 	if len(waiting) > 0 {
 		p.hangUp() // without what TLS has yet to send: it may be a request that moves
@@ -203,9 +203,9 @@ func (c *Client) lose(p *place, err error) {
 	}
 }
 
-// alight ends the requests that are over, and those whose streams have ended, or lets them wait for another connection.
+// endStreams ends the requests that are over, and those whose streams have ended, or lets them wait for another connection.
 // lost is the error of a connection that broke; nil if it goes on.
-func (c *Client) alight(p *place, lost error) {
+func (c *Client) endStreams(p *place, lost error) {
 	k := p.carrier
 	for s := k.session.Replied(); s != nil; s = k.session.Replied() {
 		c.getOff(s, nil, lost)

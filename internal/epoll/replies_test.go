@@ -81,7 +81,7 @@ func TestRepliesWaitForRoom(t *testing.T) {
 		}
 		s = k.send(t, c, s)
 		raw := c.NetConn()
-		_ = raw.SetReadDeadline(time.Now().Add(5 * time.Second))
+		_ = raw.SetReadDeadline(time.Now().Add(30 * time.Second))
 		n, err := io.ReadFull(raw, make([]byte, replySize*k.asked))
 		if err != nil {
 			err = fmt.Errorf("%d bytes of %d replies: %w", n, k.asked, err)
@@ -126,7 +126,7 @@ func TestUnreadRepliesEndAConnection(t *testing.T) {
 		_, _ = c.NetConn().Write(s.record(dataRecord, []byte("0\r\n\r\n")))
 		<-t.Context().Done()
 	})
-	spec.Timeout = 3 * time.Second
+	spec.Timeout = 30 * time.Second
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
 	k.fill(r, r.c.places[0])

@@ -19,7 +19,7 @@ import (
 
 // socketSpec returns the spec of a case at a server.
 func socketSpec(s *wstest.Server, c wstest.Case) targets.Spec {
-	spec := targets.Spec{URL: s.URL, Body: []byte("hello"), Reply: c.Reply, BodyLimit: c.Limit, Timeout: 10 * time.Second, Insecure: true}
+	spec := targets.Spec{URL: s.URL, Body: []byte("hello"), Reply: c.Reply, BodyLimit: c.Limit, Timeout: 30 * time.Second, Insecure: true}
 	switch c.Reply {
 	case "":
 		spec.Reply = "any"
@@ -132,7 +132,7 @@ func TestSocketOpens(t *testing.T) {
 		{wstest.Case{Handshake: "HTTP/1.1 503 x\r\n\r\n"}, "", 503, targets.ClassStatus},
 	} {
 		server := wstest.Start(t, c.c, nil)
-		r := newRig(t, targets.Spec{URL: server.URL, NoKeepAlive: true, Reply: c.reply, Timeout: 10 * time.Second}, targets.Local{}, 1)
+		r := newRig(t, targets.Spec{URL: server.URL, NoKeepAlive: true, Reply: c.reply, Timeout: 30 * time.Second}, targets.Local{}, 1)
 		for n := range int64(3) {
 			got := r.do()
 			expect(t, got, c.status, c.class)

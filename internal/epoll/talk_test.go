@@ -34,13 +34,10 @@ func talking(t *testing.T, c rpctest.Talk, config *tls.Config, options ...grpc.S
 		t.Fatal(err)
 	}
 	s := rpctest.Serve(t, l, false, options...)
-	spec := targets.Spec{URL: scheme + "://" + s.Addr + rpctest.Path + c.Method, Body: []byte(c.Body), Descriptors: rpctest.Descriptors(t), Timeout: 10 * time.Second,
+	spec := targets.Spec{URL: scheme + "://" + s.Addr + rpctest.Path + c.Method, Body: []byte(c.Body), Descriptors: rpctest.Descriptors(t), Timeout: 30 * time.Second,
 		Reply: c.Reply, Checks: c.Checks, BodyLimit: c.Limit, Insecure: config != nil}
 	if c.Timeout > 0 {
 		spec.Timeout = c.Timeout
-		if config != nil { // a handshake has to fit into it, on a busy machine too
-			spec.Timeout = time.Second
-		}
 	}
 	return s, spec
 }
@@ -104,8 +101,8 @@ func TestManyTalks(t *testing.T) {
 					}
 				}
 				r.pollUntil("the messages are there", func() bool { return s.Messages() >= requests })
-				if n := s.Messages(); n != requests || s.Calls() > n/4 {
-					t.Errorf("%d messages arrived on %d streams, want %d", n, s.Calls(), requests)
+				if n, open := s.Messages(), s.Connections()*int64(streams); n != requests || s.Calls() > open {
+					t.Errorf("%d messages arrived on %d streams, want %d on at most %d", n, s.Calls(), requests, open)
 				}
 			})
 		}
@@ -159,7 +156,7 @@ func TestOddCalls(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", o.Name, size), func(t *testing.T) {
 				t.Parallel()
 				spec := targets.Spec{URL: o.URL(http2test.Serve(t, o.Server(), nil, size).Address), Body: []byte("{}"), Descriptors: rpctest.Descriptors(t),
-					Timeout: 10 * time.Second, BodyLimit: o.Limit, Expect: o.Expect}
+					Timeout: 30 * time.Second, BodyLimit: o.Limit, Expect: o.Expect}
 				if o.Check != "" {
 					spec.Checks = []string{o.Check}
 				}

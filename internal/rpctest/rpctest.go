@@ -32,7 +32,7 @@ type Server struct {
 
 	server *grpc.Server
 
-	calls, messages, finished atomic.Int64
+	calls, messages, finished, connections atomic.Int64
 }
 
 // Stop ends the server, and all its connections.
@@ -46,6 +46,23 @@ func (s *Server) Messages() int64 { return s.messages.Load() }
 
 // Finished returns how many streams their clients have ended in order.
 func (s *Server) Finished() int64 { return s.finished.Load() }
+
+// Connections returns how many connections have been accepted.
+func (s *Server) Connections() int64 { return s.connections.Load() }
+
+// accepting counts the connections of a listener.
+type accepting struct {
+	net.Listener
+	of *Server
+}
+
+func (a accepting) Accept() (net.Conn, error) {
+	c, err := a.Listener.Accept()
+	if err == nil {
+		a.of.connections.Add(1)
+	}
+	return c, err
+}
 
 // counted counts the messages of a stream.
 type counted struct {
@@ -96,7 +113,7 @@ func Serve(t testing.TB, l net.Listener, reflects bool, options ...grpc.ServerOp
 	if reflects {
 		reflection.Register(server)
 	}
-	go func() { _ = server.Serve(l) }() // until Stop
+	go func() { _ = server.Serve(accepting{l, s}) }() // until Stop
 	t.Cleanup(server.Stop)
 	return s
 }
@@ -133,10 +150,7 @@ func (service) UnaryCall(ctx context.Context, r *grpc_testing.SimpleRequest) (*g
 			_ = grpc.SetTrailer(ctx, metadata.Pairs("x-got-"+strings.TrimPrefix(name, ":"), strings.Join(values, ",")))
 		case name == "x-wait":
 			wait, _ := time.ParseDuration(values[0])
-			select {
-			case <-time.After(wait):
-			case <-ctx.Done():
-			}
+			time.Sleep(wait) // behind the deadline too: a server that then answers may be faster than its client's timeout
 		}
 	}
 	if deadline, ok := ctx.Deadline(); ok {

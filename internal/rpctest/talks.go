@@ -6,8 +6,8 @@ import "time"
 type Talk struct {
 	Name, Method, Body, Reply string
 	Checks                    []string
-	Limit                     int64 // of the body; 0 = the default
-	Timeout                   time.Duration
+	Limit                     int64         // of the body; 0 = the default
+	Timeout                   time.Duration // a connection has to fit into it, on a busy machine too
 
 	Status, Class string // of each request; "" = it has none
 	Streams       int    // for Requests; 0 = each request has its own
@@ -34,7 +34,7 @@ func Talks() []Talk {
 		{Name: "it fails", Method: "FullDuplexCall", Body: `{"responseStatus": {"code": 8}}`, Status: "RESOURCE_EXHAUSTED", Class: "status"},
 		{Name: "it ends", Method: "FullDuplexCall", Body: `{"responseStatus": {"code": 0}}`, Status: "OK", Class: "closed"},
 		{Name: "no such method", Method: "HalfDuplexCall", Body: `{}`, Status: "UNIMPLEMENTED", Class: "status", Unsent: true},
-		{Name: "it is silent", Method: "FullDuplexCall", Body: `{}`, Timeout: 100 * time.Millisecond, Class: "timeout"},
+		{Name: "it is silent", Method: "FullDuplexCall", Body: `{}`, Timeout: time.Second, Class: "timeout"},
 		{Name: "it sends too much", Method: "FullDuplexCall", Body: `{"responseParameters": [{"size": 2000}]}`, Limit: 1000, Class: "body-limit"},
 		{Name: "another check", Method: "FullDuplexCall", Body: one, Checks: []string{"json payload.body = B"}, Streams: 1, In: 1, Class: "check json payload.body = B"},
 		{Name: "no message", Method: "FullDuplexCall", Body: `{"responseParameters": [{"size": "${uuid}"}]}`, Class: "request", Streams: -1, Unsent: true},
