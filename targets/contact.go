@@ -35,13 +35,25 @@ type Contact struct {
 
 	Err   error  // why there is no connection, or not such a one; nil = there is
 	Class string // of Err
+
+	step int // index of the first step that goes there
 }
 
 // A contacting is a target that can make a Contact.
 type contacting interface {
 	leads() endpoint
-	contact(ctx context.Context) Contact // by the deadline of ctx
+	// contact ends by the deadline of ctx. A quiet one sends nothing that a run would count as a request.
+	contact(ctx context.Context, quiet bool) Contact
 }
+
+// An Unreached is why requests cannot be sent to a server.
+type Unreached struct {
+	URL string // of a request that goes there, without secrets
+	Err error
+}
+
+func (u *Unreached) Error() string { return u.Err.Error() }
+func (u *Unreached) Unwrap() error { return u.Err }
 
 // Contacts opens one connection to each server that requests go to, as these would, and closes it. With HTTPAuto it opens
 // another one before, to ask for the version. It sends no request of HTTP, WebSocket, gRPC or Redis; a Redis is asked
@@ -50,6 +62,24 @@ type contacting interface {
 //
 // An error says that no connection was tried. What is wrong with a server is in its Contact.
 func (s Spec) Contacts(ctx context.Context, local Local) ([]Contact, error) {
+	return s.contacts(ctx, local, false)
+}
+
+// Reach is Contacts without requests of any protocol. The error is an Unreached, or says that no connection was tried.
+func (s Spec) Reach(ctx context.Context, local Local) error {
+	found, err := s.contacts(ctx, local, true)
+	for _, c := range found {
+		if c.Err != nil && c.Err == ctx.Err() { // it does not say which server
+			c.Err = fmt.Errorf("dial %s: %w", c.Host, c.Err)
+		}
+		if c.Err != nil {
+			return &Unreached{c.URL, s.blame(c.step, c.Err)}
+		}
+	}
+	return err
+}
+
+func (s Spec) contacts(ctx context.Context, local Local, quiet bool) ([]Contact, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -78,11 +108,11 @@ func (s Spec) Contacts(ctx context.Context, local Local) ([]Contact, error) {
 			continue
 		}
 		known[server.leads()] = true
-		servers, found = append(servers, server), append(found, Contact{URL: one.Redacted().URL, Host: server.leads().address})
+		servers, found = append(servers, server), append(found, Contact{URL: one.Redacted().URL, Host: server.leads().address, step: i})
 	}
 	var all sync.WaitGroup
 	for i, server := range servers {
-		all.Go(func() { found[i] = found[i].with(server.contact(ctx)) })
+		all.Go(func() { found[i] = found[i].with(server.contact(ctx, quiet)) })
 	}
 	all.Wait()
 	if unsettled != nil && !slices.ContainsFunc(found, func(c Contact) bool { return c.Err != nil }) {
@@ -103,9 +133,9 @@ func (s Spec) openToContact(local Local, connections *pool) (Target, error) {
 	return k.open(s, local, connections)
 }
 
-// with returns what a server has shown, with the URL and the host.
+// with returns what a server has shown, with the URL, the host and the step.
 func (c Contact) with(shown Contact) Contact {
-	shown.URL, shown.Host = c.URL, c.Host
+	shown.URL, shown.Host, shown.step = c.URL, c.Host, c.step
 	return shown
 }
 
@@ -127,7 +157,7 @@ func (c Contact) failed(ctx context.Context, err error, rest string) Contact {
 }
 
 // contact opens a connection, and waits for the settings of HTTP/2.
-func (t *httpTarget) contact(ctx context.Context) Contact {
+func (t *httpTarget) contact(ctx context.Context, _ bool) Contact {
 	began := time.Now()
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.first.to)
@@ -146,7 +176,10 @@ func (t *httpTarget) contact(ctx context.Context) Contact {
 		return shown
 	}
 	shown.HTTP = HTTP2
-	if shown.Streams, err = c.session.allowed(ctx); err != nil {
+	if shown.Streams, err = c.session.allowed(ctx); err != nil && ctx.Err() == nil {
+		err = ErrNoHTTP2
+	}
+	if err != nil {
 		return shown.failed(ctx, fmt.Errorf("greet %s: %w", t.first.to.address, err), ClassProtocol)
 	}
 	return shown
@@ -208,23 +241,30 @@ func (s *threeSession) contact(streams int, took time.Duration) Contact {
 	return shown
 }
 
-// contact makes a handshake.
-func (t *wsTarget) contact(ctx context.Context) Contact {
+// contact makes a handshake. A quiet one leaves it out if requests are handshakes.
+func (t *wsTarget) contact(ctx context.Context, quiet bool) Contact {
 	began := time.Now()
 	deadline, _ := ctx.Deadline()
-	c, err := t.pool.dial(ctx, deadline, t.to)
+	to := t.to
+	if quiet && t.once {
+		to.use = useRaw
+	}
+	c, err := t.pool.dial(ctx, deadline, to)
 	if err != nil {
 		return Contact{}.failed(ctx, err, ClassOther)
 	}
 	defer c.close(true)
 	shown := opened(c, began)
+	if to.use == useRaw {
+		return shown
+	}
 	shown.Upgraded, shown.Subprotocol = true, c.socket.chosen
 	shown.Offered = strings.Contains(strings.ToLower(t.to.login), "\r\nsec-websocket-protocol:")
 	return shown
 }
 
 // contact logs in, and asks who the server is.
-func (t *redisTarget) contact(ctx context.Context) Contact {
+func (t *redisTarget) contact(ctx context.Context, _ bool) Contact {
 	began := time.Now()
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.to)
@@ -241,8 +281,8 @@ func (t *redisTarget) contact(ctx context.Context) Contact {
 	return shown
 }
 
-// contact sends the first payload, if a reply is expected and no earlier step has to answer before.
-func (t *rawTarget) contact(ctx context.Context) Contact {
+// contact sends the first payload, if a reply is expected and no earlier step has to answer before. A quiet one sends none.
+func (t *rawTarget) contact(ctx context.Context, quiet bool) Contact {
 	began := time.Now()
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.to)
@@ -250,7 +290,7 @@ func (t *rawTarget) contact(ctx context.Context) Contact {
 		return Contact{}.failed(ctx, err, ClassOther)
 	}
 	shown := opened(c, began)
-	if !t.answers || t.later {
+	if quiet || !t.answers || t.later {
 		c.close(true)
 		return shown
 	}

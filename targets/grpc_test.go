@@ -87,7 +87,7 @@ func TestGRPCMetadata(t *testing.T) {
 		s.Headers = []Header{{"X-Echo-Name", "n ${ordinal}"}, {"x-echo-bin", "AAEC/w=="}, {"X-Echo-Two", "a"}, {"x-echo-two", "b"}, {"Host", "h:1"}, {"User-Agent", "me"}}
 		s.Checks = []string{
 			"header x-got-x-echo-name = n 7", "header x-got-x-echo-bin = AAEC/w", "header X-Got-X-Echo-Two = a,b", "header x-got-authority = h:1", "header x-got-user-agent = me",
-			"header x-got-authorization = " + Basic("ann:pw"), "header x-left = 10s", "header content-type = application/grpc", "json username = abc",
+			"header x-got-authorization = " + Basic("ann:pw"), "header x-left = 30s", "header content-type = application/grpc", "json username = abc",
 		}
 		s.URL, s.Body, s.Flows = "", nil, []Flow{{Name: "f", Steps: []Step{
 			{Name: "a", URL: strings.Replace(url, "ann:pw@", "", 1), Body: []byte(`{"payload": {"body": "YWJj"}}`), Takes: []Take{{"user", "json username"}, {"kind", "header content-type"}}},
@@ -188,7 +188,7 @@ func TestGRPCAges(t *testing.T) {
 				s.Addr = "localhost:1"
 			}
 			target := calling(t, scheme+"://"+s.Addr+rpctest.Path+"UnaryCall", `{"payload": {"body": "YWJj"}}`, more, Local{MaxConnections: 4})
-			if err := target.(*httpTarget).Reach(t.Context()); err != nil {
+			if err := target.(*httpTarget).spec.Reach(within(t, 20*time.Second), Local{}); err != nil {
 				t.Error(err)
 			}
 			const each, clients = 400, 6

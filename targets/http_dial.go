@@ -140,25 +140,3 @@ func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
 	}
 	return c, nil
 }
-
-// Reach opens a connection to the endpoint, with TLS or QUIC if it wants that, waits for the settings of HTTP/2, and closes
-// it: no request is sent.
-func (t *httpTarget) Reach(ctx context.Context) error {
-	deadline, _ := ctx.Deadline()
-	to := t.endpoint(t.url)
-	c, err := t.pool.dial(ctx, deadline, to)
-	if to.use == useThree && classify(err, "") == ClassTimeout {
-		return fmt.Errorf("dial udp %s: %w", to.address, ErrNoQUIC)
-	}
-	if err != nil {
-		return err
-	}
-	defer c.close(true)
-	if c.session == nil {
-		return nil
-	}
-	if _, err := c.session.allowed(ctx); err != nil {
-		return fmt.Errorf("greet %s: %w", to.address, ErrNoHTTP2)
-	}
-	return nil
-}

@@ -335,7 +335,8 @@ func TestThreeReach(t *testing.T) {
 		spec := targets.Spec{URL: url, CA: ca, Timeout: time.Second}
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()
-		return openThree(t, spec, targets.Local{}).(interface{ Reach(context.Context) error }).Reach(ctx)
+		spec.HTTP, spec.Insecure = targets.HTTP3, true
+		return spec.Reach(ctx, targets.Local{})
 	}
 	if err := reach(s.url, ""); err != nil || s.requests.Load() != 0 {
 		t.Errorf("%v, %d requests", err, s.requests.Load())

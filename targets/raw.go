@@ -384,18 +384,6 @@ func (t *rawTarget) read(c *conn, reading reading, a *asking, r *reply) error {
 	}
 }
 
-// Reach opens a connection to the endpoint and closes it: nothing is sent. Over UDP it finds only that there is no such
-// host, or no way to it.
-func (t *rawTarget) Reach(ctx context.Context) error {
-	deadline, _ := ctx.Deadline()
-	c, err := t.pool.dial(ctx, deadline, t.to)
-	if err != nil {
-		return err
-	}
-	c.close(true)
-	return nil
-}
-
 // Opening reports whether requests wait because the maximum number of connections is being opened.
 func (t *rawTarget) Opening() bool { return t.pool.opening() }
 

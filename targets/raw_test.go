@@ -454,12 +454,13 @@ func TestRawLocals(t *testing.T) {
 		}
 		mu.Unlock()
 	}
-	target := open(t, Spec{URL: "tcp://" + tcp, Body: []byte("x\n"), Reply: "any"}, Local{})
+	spec := Spec{URL: "tcp://" + tcp, Body: []byte("x\n"), Reply: "any"}
+	target := open(t, spec, Local{})
 	if n := target.(*rawTarget).Preconnect(t.Context(), 3, time.Millisecond); n != 3 {
 		t.Errorf("%d are open", n)
 	}
 	do(t, target, 0, "")
-	if target.(*rawTarget).Opening() || target.(*rawTarget).Reach(t.Context()) != nil {
+	if target.(*rawTarget).Opening() || spec.Reach(within(t, 20*time.Second), Local{}) != nil {
 		t.Error("it is reachable, and opens nothing")
 	}
 }

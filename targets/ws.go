@@ -159,22 +159,6 @@ func (t *wsTarget) read(c *conn, a *asking) (rest []byte, err error) {
 	}
 }
 
-// Reach opens a connection and closes it: with its handshake, if a request is a message on it; else the server would count
-// the handshake.
-func (t *wsTarget) Reach(ctx context.Context) error {
-	deadline, _ := ctx.Deadline()
-	to := t.to
-	if t.once {
-		to.use = useRaw
-	}
-	c, err := t.pool.dial(ctx, deadline, to)
-	if err != nil {
-		return err
-	}
-	c.close(true)
-	return nil
-}
-
 // refused notes the answer to a handshake that opened no WebSocket.
 func refused(err error, out *Outcome) {
 	if e, ok := errors.AsType[upgradeError](err); ok {

@@ -48,6 +48,13 @@ type memberFlags struct {
 	auth    *auth.Source   // of the run's --auth; nil = none is needed
 	halted  atomic.Bool    // nothing more may be written
 	journal *results.Journal
+	opened  opened
+}
+
+// opened is what a target was made of.
+type opened struct {
+	spec  targets.Spec // settled
+	local targets.Local
 }
 
 func (f *memberFlags) AddFlags(c *cobra.Command) {
@@ -138,6 +145,7 @@ func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(ho
 	if spec, err = f.settle(ctx, spec, local, log); err != nil {
 		return nil, cli.Config(err)
 	}
+	f.opened = opened{spec, local}
 	target, err := targets.New(spec, local)
 	return target, cli.Config(err)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -13,35 +14,36 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// reacher is a target that can test whether it is reachable, without sending a request.
-type reacher interface {
-	Reach(ctx context.Context) error
-}
-
 // reachPatience bounds the connection test.
 const reachPatience = 5 * time.Second
 
-// reach connects to the target of a spec once, and closes the connection. The error says what to do.
-func (f *memberFlags) reach(ctx context.Context, target targets.Target, s targets.Spec) error {
-	t, ok := target.(reacher)
-	if !ok || f.noCheck {
+// reach connects to each server of the target that was opened once, and closes the connections. The error says what to do.
+func (f *memberFlags) reach(ctx context.Context) error {
+	if f.noCheck {
 		return nil
 	}
 	limit, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()
-	err := t.Reach(limit)
+	err := f.opened.spec.Reach(limit, f.opened.local)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case err != nil:
-		return cli.Config(fmt.Errorf("reach the target: %w; nothing was sent. %s, or send anyway with --no-check", err, mend(err, s.URL)))
+		return cli.Config(fmt.Errorf("reach the target: %w; nothing was sent. %s, or send anyway with --no-check", err, f.mend(err)))
 	}
 	return nil
 }
 
 // mend says what to do about a target that cannot be reached.
-func mend(err error, url string) string {
+func (f *memberFlags) mend(err error) string {
+	url := ""
+	if server, ok := errors.AsType[*targets.Unreached](err); ok {
+		url = server.URL
+	}
 	advice := cmp.Or(targets.Advise(err, url), "check --url")
+	if len(f.opened.spec.Flows) > 0 {
+		advice = strings.ReplaceAll(advice, "--url", "the url of this step")
+	}
 	return strings.ToUpper(advice[:1]) + advice[1:]
 }
 

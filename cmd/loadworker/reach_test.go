@@ -53,6 +53,7 @@ func TestUnreachableTargets(t *testing.T) {
 	closed.Close()
 	address := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 
+	shop := file(t, "flows: {buy: [{list: {get: "+plain.URL+"}}, {pay: {get: "+closed.URL+"}}]}")
 	const nothing, anyway = "; nothing was sent. ", ", or send anyway with --no-check"
 	create := func(more ...string) []string { return append([]string{"run", "--run", "x", "--qps", "10"}, more...) }
 	clitest.RefusedAll(t, newRootCommand, server.Client(), []clitest.Refusal{
@@ -73,6 +74,7 @@ func TestUnreachableTargets(t *testing.T) {
 		{Args: create("--url", "http://"+address(secure), "--http", "2"), Says: []string{"the server does not speak HTTP/2" + nothing + "Leave out --http 2, or write https:// if the server wants TLS" + anyway}},
 		{Args: create("--url", "https://"+address(secure), "-k", "--http", "2"), Says: []string{"the server does not speak HTTP/2" + nothing + "Leave out --http 2" + anyway}},
 		{Args: create("--url", secure.URL), Says: []string{"unknown authority" + nothing + "Trust its authority with --cacert FILE, or accept any certificate with -k" + anyway}},
+		{Args: create("--workload", shop), Says: []string{"reach the target: step pay: dial tcp ", "connection refused" + nothing + "Check the url of this step" + anyway}},
 		{Args: create("--url", "https://other.invalid", "--connect-to", "::"+address(secure), "--cacert", authority), Says: []string{"not other.invalid" + nothing + "Write the name in its certificate in --url and its address in --connect-to"}},
 	})
 

@@ -106,7 +106,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	var reach error
 	if create != nil { // else the target is known when the worker has joined
-		reach = f.member.reach(c.Context(), target, create.Target)
+		reach = f.member.reach(c.Context())
 	}
 	server, err := f.host(c.Context(), create, reach, log)
 	if err != nil {
@@ -156,7 +156,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 		if target, err = f.member.open(ctx, r.Spec.Target, f.allow.allowed, log); err != nil {
 			return err
 		}
-		if err := passable(r, f.member.reach(ctx, target, r.Spec.Target), log); err != nil {
+		if err := passable(r, f.member.reach(ctx), log); err != nil {
 			return err
 		}
 		if err := apart(ctx, link.Client, target, log); err != nil {

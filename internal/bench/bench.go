@@ -61,13 +61,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
-	if err := os.WriteFile(b.file("k6data.js"), k6DataScript, 0o600); err != nil {
-		return err
-	}
-	if err := os.WriteFile(b.file("k6ws.js"), k6MessagesScript, 0o600); err != nil {
-		return err
-	}
-	if err := os.WriteFile(b.file("k6.js"), k6Script, 0o600); err != nil {
+	if err := os.CopyFS(b.dir, k6Scripts); err != nil {
 		return err
 	}
 	// Without this k6 reports its use to its makers.

@@ -9,12 +9,13 @@ import (
 )
 
 // A framed is a connection with HTTP/2, as far as an endpoint needs to know it that looks at no header. Heads of requests
-// must have one frame, which is true of all tools here. Requests have no body, or over gRPC one message.
+// must have one frame, which is true of all tools here. Requests have no body. Over gRPC each frame of data is a message.
 type framed struct {
-	grpc    bool   // requests are calls
-	greeted bool   // the preface has come
-	rest    []byte // the beginning of a frame
-	replies []byte // to what came last
+	grpc    bool            // requests are calls, or messages on streams that stay open
+	greeted bool            // the preface has come
+	rest    []byte          // the beginning of a frame
+	replies []byte          // to what came last
+	open    map[uint32]bool // streams of gRPC that stay open: their heads were sent
 }
 
 // frameHead is the length of the head of a frame, in bytes (RFC 9113, section 4.1).
@@ -59,20 +60,37 @@ func (c *framed) frame(kind http2.FrameType, flags http2.Flags, stream uint32, p
 	}
 }
 
-// call replies to a frame of a call's message: with its end comes the answer, a HelloReply and the status OK.
+// call replies to a frame of data: to a message with a HelloReply, and to the end of a stream with the status OK.
 func (c *framed) call(flags http2.Flags, stream uint32, length int, arrived func()) {
 	if length > 0 {
-		c.replies = appendFrame(c.replies, http2.FrameWindowUpdate, 0, 0, byte(length>>24), byte(length>>16), byte(length>>8), byte(length))
+		c.message(stream, length, flags.Has(http2.FlagDataEndStream))
+		arrived()
 	}
-	if !flags.Has(http2.FlagDataEndStream) {
-		return
+	if flags.Has(http2.FlagDataEndStream) {
+		delete(c.open, stream)
+		status := append([]byte{0, 11}, "grpc-status\x010"...)
+		c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream, stream, status...)
 	}
-	arrived()
-	head := append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...) // content-type
-	c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders, stream, head...)
+}
+
+// message replies to a message. The first reply on a stream has a head before it.
+func (c *framed) message(stream uint32, length int, last bool) {
+	room := []byte{byte(length >> 24), byte(length >> 16), byte(length >> 8), byte(length)}
+	c.replies = appendFrame(c.replies, http2.FrameWindowUpdate, 0, 0, room...)
+	if !last {
+		c.replies = appendFrame(c.replies, http2.FrameWindowUpdate, 0, stream, room...)
+	}
+	if !c.open[stream] {
+		head := append([]byte{0x88, 0x0f, 0x10, 16}, "application/grpc"...) // content-type
+		c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders, stream, head...)
+	}
+	if !last && c.open == nil {
+		c.open = map[uint32]bool{}
+	}
+	if !last {
+		c.open[stream] = true
+	}
 	c.replies = appendFrame(c.replies, http2.FrameData, 0, stream, 0, 0, 0, 0, 5, 0x0a, 3, 'a', 'n', 'n')
-	status := append([]byte{0, 11}, "grpc-status\x010"...)
-	c.replies = appendFrame(c.replies, http2.FrameHeaders, http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream, stream, status...)
 }
 
 // appendFrame appends a frame.

@@ -3,21 +3,15 @@
 package main
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"time"
 )
 
-//go:embed k6.js
-var k6Script []byte
-
-//go:embed k6data.js
-var k6DataScript []byte
-
-//go:embed k6ws.js
-var k6MessagesScript []byte
+//go:embed k6*.js
+var k6Scripts embed.FS
 
 // k6 is https://github.com/grafana/k6: virtual users in JavaScript, optionally at a rate.
 func k6(b *bench) tool {

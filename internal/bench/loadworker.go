@@ -17,7 +17,7 @@ type product struct {
 	qps      string // replaces the rate of the load
 	closed   bool   // requests in flight are limited to the number of connections, so none waits for one
 	flags    []string
-	grpc     bool // the load is calls
+	grpc     string // path of the method, if the load is calls
 }
 
 // tool returns it as a load generator like the others.
@@ -56,7 +56,7 @@ func (p product) args(b *bench, l load) []string {
 		args = append(args, "-c", fmt.Sprint(l.connections*max(1, l.streams)))
 	}
 	switch {
-	case p.grpc:
+	case p.grpc != "":
 		args = append(args, "--streams", fmt.Sprint(max(1, l.streams)))
 	case l.streams > 0:
 		args = append(args, "--http", "2", "--streams", fmt.Sprint(l.streams))
@@ -69,8 +69,8 @@ func (p product) args(b *bench, l load) []string {
 
 // target returns the URL for that of the endpoint.
 func (p product) target(url string) string {
-	if p.grpc {
-		return "grpc://" + strings.Trim(strings.TrimPrefix(url, "http:"), "/") + greeterMethod
+	if p.grpc != "" {
+		return "grpc://" + strings.Trim(strings.TrimPrefix(url, "http:"), "/") + p.grpc
 	}
 	return url
 }

@@ -76,8 +76,6 @@ func misspoken(c targets.Contact) string {
 		return "check host, port and path: the server does not speak WebSocket there"
 	case "redis", "rediss":
 		return "check the port: no Redis answers there"
-	case "grpc", "grpcs":
-		return "check the port: gRPC needs HTTP/2"
 	}
-	return "check the port, or leave out --http 2"
+	return "check the port: another protocol is spoken there"
 }

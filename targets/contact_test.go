@@ -1,0 +1,64 @@
+package targets
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// TestReach: each server of a workload is tried once, and none gets anything of a request. The error names the step whose
+// server is not as it should be, and has its URL.
+func TestReach(t *testing.T) {
+	var requests, connections atomic.Int64
+	web := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	web.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	web.Start()
+	defer web.Close()
+	heard := make(chan int, 10)
+	line := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		n, _ := c.Read(make([]byte, 100))
+		heard <- n
+	}).String()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+
+	flow := func(url string) Flow {
+		last := Step{Name: "last", URL: url, Body: []byte("x\n")}
+		if !strings.HasPrefix(url, "http") {
+			last.Reply = "any"
+		}
+		return Flow{Name: "f", Steps: []Step{{Name: "first", URL: web.URL + "/a"}, {Name: "again", URL: web.URL + "/b"}, last}}
+	}
+	reach := func(url string) error {
+		return Spec{Flows: []Flow{flow(url)}}.Reach(within(t, 20*time.Second), Local{})
+	}
+	if err := reach("tcp://" + line); err != nil {
+		t.Error(err)
+	}
+	if n := <-heard; n != 0 {
+		t.Errorf("%d bytes were sent", n)
+	}
+	until(t, func() bool { return connections.Load() == 1 })
+	for _, url := range []string{closed.URL + "/c", "tcp://" + closed.Listener.Addr().String()} {
+		err := reach(url)
+		server, ok := errors.AsType[*Unreached](err)
+		if !ok || server.URL != url || !strings.HasPrefix(err.Error(), "step last: dial tcp ") {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	if requests.Load() != 0 || connections.Load() != 3 {
+		t.Errorf("%d requests, %d connections", requests.Load(), connections.Load())
+	}
+	if err := (Spec{URL: "redis://" + line, Body: []byte("PING")}).Reach(within(t, 20*time.Second), Local{}); err == nil {
+		t.Error("a server that is no Redis is reached")
+	}
+}
