@@ -91,7 +91,7 @@ func (o *outputs) print(command string) any {
 // await runs a command until its output is as wanted.
 func (o *outputs) await(command string, wanted func(doc any) bool) {
 	o.t.Helper()
-	for deadline := time.Now().Add(15 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		doc := o.print(command)
 		if wanted(doc) {
 			return
@@ -134,7 +134,7 @@ func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 // phases is a run that is started and stopped by commands, with workers that leave in every way.
 func phases(o *outputs) {
-	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 2s -H Cookie:a=1", "loadctl status phases", "loadctl workers phases"
+	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 5s -H Cookie:a=1", "loadctl status phases", "loadctl workers phases"
 	worker := func(id string, code int) *process {
 		return o.begin(code, "loadworker run --run phases --wait --allow-hosts 127.0.0.1 --id "+id)
 	}

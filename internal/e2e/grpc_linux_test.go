@@ -40,7 +40,7 @@ func TestGRPCIsExact(t *testing.T) {
 		return ps
 	}
 	const requests = 3000
-	ps := start("whole", "--qps", "1000", "-n", fmt.Sprint(requests))
+	ps := start("whole", "--qps", "500", "-n", fmt.Sprint(requests))
 	until(t, "500 calls", func() bool { return s.Count() >= 500 })
 	b.loadctl("set-rate", "whole", "2000")
 	for _, p := range ps {
@@ -51,16 +51,16 @@ func TestGRPCIsExact(t *testing.T) {
 		t.Errorf("%d arrived, %+v, errors %v, statuses %v, complete %v", n, r.Audit, r.Errors, r.StatusCodes, r.Complete)
 	}
 	s.Reset()
-	ps = start("killed", "--qps", "1000", "--duration", "6s", "--on-redis-loss", "stop")
-	until(t, "1,000 calls", func() bool { return s.Count() >= 1000 })
+	ps = start("killed", "--qps", "600", "--duration", "6s", "--on-redis-loss", "stop")
+	until(t, "600 calls", func() bool { return s.Count() >= 600 })
 	ps[0].signal(syscall.SIGKILL)
 	<-ps[0].Exited
-	b.loadctl("set-rate", "killed", "500")
+	b.loadctl("set-rate", "killed", "300")
 	for _, p := range ps[1:] {
 		p.wait(0)
 	}
 	r = b.report("killed")
-	if n, a := s.Count(), r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 3000 || a.Asked >= 6000 {
+	if n, a := s.Count(), r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 1800 || a.Asked >= 3600 {
 		t.Errorf("%d arrived, %+v", n, a)
 	}
 }
@@ -78,10 +78,10 @@ func TestTalksAreExact(t *testing.T) {
 		}
 		return ps
 	}
-	talk := []string{"--url", s.URL("FullDuplexCall"), "--streams", "16", "-d", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, "--reply", "messages 2", "--check", "size > 10B", "--qps", "1000"}
+	talk := []string{"--url", s.URL("FullDuplexCall"), "--streams", "16", "-d", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, "--reply", "messages 2", "--check", "size > 10B"}
 	const requests = 2500
 	tells := start("told", "--url", told.URL("StreamingInputCall"), "--streams", "16", "-d", `{"payload": {"body": "aGVsbG8="}}`, "--qps", "500", "-n", "1000")
-	ps := start("whole", append(talk, "-n", fmt.Sprint(requests))...)
+	ps := start("whole", append(talk, "--qps", "400", "-n", fmt.Sprint(requests))...)
 	until(t, "500 messages", func() bool { return s.Messages() >= 500 })
 	b.loadctl("set-rate", "whole", "2000")
 	for _, p := range append(ps, tells...) {
@@ -95,16 +95,16 @@ func TestTalksAreExact(t *testing.T) {
 		t.Errorf("%d were told on %d streams, of which %d were ended, %+v", n, told.Calls(), told.Finished(), r.Audit)
 	}
 	before := s.Messages()
-	ps = start("killed", append(talk, "--duration", "4s", "--on-redis-loss", "stop")...)
-	until(t, "1,000 messages", func() bool { return s.Messages()-before >= 1000 })
+	ps = start("killed", append(talk, "--qps", "600", "--duration", "6s", "--on-redis-loss", "stop")...)
+	until(t, "600 messages", func() bool { return s.Messages()-before >= 600 })
 	ps[0].signal(syscall.SIGKILL)
 	<-ps[0].Exited
-	b.loadctl("set-rate", "killed", "500")
+	b.loadctl("set-rate", "killed", "300")
 	for _, p := range ps[1:] {
 		p.wait(0)
 	}
 	r = b.report("killed")
-	if n, a := s.Messages()-before, r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 2000 || a.Asked >= 4000 {
+	if n, a := s.Messages()-before, r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 1800 || a.Asked >= 3600 {
 		t.Errorf("%d arrived, %+v", n, a)
 	}
 }

@@ -80,7 +80,7 @@ func TestWorkerPermissions(t *testing.T) {
 	for _, name := range limit.Names() {
 		all = append(all, b.fleet(2, name, "--qps", "100", "--duration", "2s", "--limiter", name)...)
 	}
-	lost := b.fleet(2, "lost", "--qps", "100", "--duration", "6s", "--permit-for", "1s")
+	lost := b.fleet(2, "lost", "--qps", "100", "--duration", "15s", "--permit-for", "1s")
 	until(t, "the run is going", func() bool { return b.redis.Client().HLen(t.Context(), run.KeysOf("lost").Totals).Val() >= 2 })
 	twin := b.worker("lost", "--allow-hosts", "127.0.0.1", "--id", "twin")
 	twin.says("taking part")
