@@ -41,7 +41,8 @@ const shown = `document.querySelectorAll("figure:not([hidden]) canvas").length >
 // TestPageLooks: each view is legible with ink in its charts, in light and dark, on a phone and on a wall, and is not
 // wider than the screen. With -update this makes the pictures of the documentation.
 func TestPageLooks(t *testing.T) {
-	s := newStage(t, func() Frame { return withSteps(onStage(t, 520)) })
+	frame := withSteps(onStage(t, 520))
+	s := newStage(t, func() Frame { return frame })
 	s.runs = listed()
 	s.compared(t)
 	browser := browsertest.Start(t)
