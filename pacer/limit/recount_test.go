@@ -71,6 +71,9 @@ func TestLoweredByLibrary(t *testing.T) {
 				t.Fatal(err)
 			}
 			a, err := r.Take(t.Context(), 1)
+			for n := 1; err == nil && a.Granted > 0 && n < 5; n++ { // what came in while this process had no processor
+				a, err = r.Take(t.Context(), 1)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
