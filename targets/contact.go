@@ -69,8 +69,8 @@ func (s Spec) Contacts(ctx context.Context, local Local) ([]Contact, error) {
 func (s Spec) Reach(ctx context.Context, local Local) error {
 	found, err := s.contacts(ctx, local, true)
 	for _, c := range found {
-		if c.Err != nil && c.Err == ctx.Err() { // it does not say which server
-			c.Err = fmt.Errorf("dial %s: %w", c.Host, c.Err)
+		if errors.Is(c.Err, context.DeadlineExceeded) { // it may not say which server
+			c.Err = fmt.Errorf("connect to %s: %w", c.Host, context.DeadlineExceeded)
 		}
 		if c.Err != nil {
 			return &Unreached{c.URL, s.blame(c.step, c.Err)}
