@@ -136,6 +136,7 @@ share: build
 	done
 	@gzip -9n bin/share/man/*
 	@go -C deploy run ./licenses -root "$(CURDIR)" >bin/share/THIRD-PARTY-LICENSES
+	@go -C deploy run ./sbom -root "$(CURDIR)" -version "$(VERSION)" >bin/share/loadctl.cdx.json
 	@sed 's#/usr/local/bin#/usr/bin#' examples/systemd/loadworker@.service >bin/share/loadworker@.service
 	@cp -r docs examples bin/share
 	@chmod -R u=rwX,go=rX bin/share; find bin/share -exec touch --no-dereference --date=@$(SOURCE_DATE_EPOCH) {} +

@@ -3,6 +3,7 @@ module github.com/loadctl/loadctl/deploy
 go 1.26.0
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/google/go-containerregistry v0.22.0
 	github.com/loadctl/loadctl v0.0.0-00010101000000-000000000000

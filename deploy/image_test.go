@@ -74,6 +74,9 @@ func TestImage(t *testing.T) {
 	if text := written(t, filepath.Join(root, "usr/share/doc/loadctl/THIRD-PARTY-LICENSES")); !strings.Contains(text, "go-redis") {
 		t.Errorf("licences: %.300s", text)
 	}
+	if text := written(t, filepath.Join(root, "usr/share/doc/loadctl/loadctl.cdx.json")); !strings.Contains(text, "CycloneDX") {
+		t.Errorf("components: %.300s", text)
+	}
 	runImage(t, root, config.Entrypoint[0])
 }
 

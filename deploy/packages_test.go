@@ -2,14 +2,20 @@ package deploy
 
 import (
 	"compress/gzip"
+	"debug/buildinfo"
+	"encoding/base64"
+	"encoding/hex"
 	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
+
+	cdx "github.com/CycloneDX/cyclonedx-go"
 )
 
 // TestPackages: both packages install the commands, and leave nothing behind.
@@ -146,12 +152,47 @@ func checkInstalled(t *testing.T, root string) {
 			}
 		}
 	}
-	for _, name := range []string{"copyright", "THIRD-PARTY-LICENSES", "README.md", "CHANGELOG.md", "docs/deploy.md", "examples/systemd/loadworker.env"} {
+	for _, name := range []string{"copyright", "THIRD-PARTY-LICENSES", "loadctl.cdx.json", "README.md", "CHANGELOG.md", "docs/deploy.md", "examples/systemd/loadworker.env"} {
 		if text := written(t, filepath.Join(root, "usr/share/doc/loadctl", name)); text == "" {
 			t.Errorf("%s is empty", name)
 		}
 	}
 	verifyUnit(t, root)
+	verifyBOM(t, root)
+}
+
+// verifyBOM compares the list of components with what Go wrote into the commands: each module has its version and hash.
+func verifyBOM(t *testing.T, root string) {
+	t.Helper()
+	var bom cdx.BOM
+	if err := cdx.NewBOMDecoder(strings.NewReader(written(t, filepath.Join(root, "usr/share/doc/loadctl/loadctl.cdx.json"))), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	if c := bom.Metadata.Component; c.Name != "loadctl" || c.Version != version {
+		t.Errorf("it is of %s %s", c.Name, c.Version)
+	}
+	listed := map[string]cdx.Component{}
+	for _, c := range *bom.Components {
+		listed[c.Name] = c
+	}
+	for _, program := range []string{"loadctl", "loadworker"} {
+		info, err := buildinfo.ReadFile(filepath.Join(root, "usr/bin", program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range append(info.Deps, &debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion, "go")}) {
+			c := listed[m.Path]
+			if c.Version != m.Version || c.PackageURL != "pkg:golang/"+m.Path+"@"+m.Version || m.Sum != "" && (c.Hashes == nil || !sameHash(m.Sum, (*c.Hashes)[0].Value)) {
+				t.Errorf("%s has %s %s %s, listed is %+v", program, m.Path, m.Version, m.Sum, c)
+			}
+		}
+	}
+}
+
+// sameHash compares a hash of go.sum with one in hexadecimal.
+func sameHash(sum, text string) bool {
+	one, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(sum, "h1:"))
+	return err == nil && hex.EncodeToString(one) == text
 }
 
 // verifyUnit lets systemd read the unit. It also looks for the program, so that the unit has to name the one in /usr/bin.

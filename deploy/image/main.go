@@ -2,8 +2,9 @@
 //
 //	image -root . -version v1.2.3 -commit 0123abc amd64 arm64
 //
-// It takes the binaries of each architecture from bin/linux_ARCH, licences from bin/share, and writes into dist/image. SOURCE_DATE_EPOCH is the
-// time of the image, in seconds since 1970, so that it has the same bytes each time.
+// It takes the binaries of each architecture from bin/linux_ARCH, licences and the list of components from bin/share, and
+// writes into dist/image. SOURCE_DATE_EPOCH is the time of the image, in seconds since 1970, so that it has the same bytes
+// each time.
 package main
 
 import (
@@ -80,9 +81,9 @@ func (b build) write(arches []string, dir string) error {
 	return path.AppendIndex(index, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": b.version}))
 }
 
-// image returns the image of one architecture: certificates, licences, the commands, and nothing else.
+// image returns the image of one architecture: certificates, licences, the list of components, the commands, and nothing else.
 func (b build) image(arch string) (v1.Image, error) {
-	texts, err := b.read("usr/share/doc/loadctl/", "LICENSE", "bin/share/THIRD-PARTY-LICENSES")
+	texts, err := b.read("usr/share/doc/loadctl/", "LICENSE", "bin/share/THIRD-PARTY-LICENSES", "bin/share/loadctl.cdx.json")
 	if err != nil {
 		return nil, err
 	}

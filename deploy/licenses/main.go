@@ -12,21 +12,19 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadctl/loadctl/deploy/contents"
 )
 
 func main() {
 	root := flag.String("root", ".", "`DIR` at the top of the repository")
 	flag.Parse()
-	parts, err := modules(*root)
+	parts, err := contents.Parts(*root)
 	if err == nil {
-		// What no module is: a script in the pages, and Go itself, whose licence is that of its modules.
-		parts["uPlot, in the pages"] = filepath.Join(*root, "internal", "page", "uplot")
-		parts["The standard library and runtime of Go"] = parts[goModule(parts)]
 		var text string
 		if text, err = collect(parts); err == nil {
 			fmt.Print(text)
@@ -38,41 +36,13 @@ func main() {
 	}
 }
 
-// modules returns the folders of the modules that are compiled into the commands, by path and version.
-func modules(root string) (map[string]string, error) {
-	dirs := map[string]string{}
-	for _, system := range []string{"linux", "darwin"} {
-		list := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/loadctl", "./cmd/loadworker")
-		list.Dir, list.Env, list.Stderr = root, append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"), os.Stderr
-		out, err := list.Output()
-		if err != nil {
-			return nil, fmt.Errorf("go list for %s: %w", system, err)
-		}
-		for line := range strings.Lines(string(out)) {
-			if name, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
-				dirs[name] = dir
-			}
-		}
-	}
-	return dirs, nil
-}
-
-// goModule returns the name of a module of Go's authors.
-func goModule(parts map[string]string) string {
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		if strings.HasPrefix(name, "golang.org/x/") {
-			return name
-		}
-	}
-	return ""
-}
-
-// collect returns the licences of all parts. A part is a name and its folder.
-func collect(parts map[string]string) (string, error) {
+// collect returns the licences of all parts.
+func collect(parts []contents.Part) (string, error) {
 	names := map[string][]string{} // by text
 	var wrong []error
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		text, err := license(parts[name])
+	for _, p := range parts {
+		name := p.Name + " " + p.Version
+		text, err := license(p.Dir)
 		if err != nil {
 			wrong = append(wrong, fmt.Errorf("%s: %w", name, err))
 		}

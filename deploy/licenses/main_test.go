@@ -5,11 +5,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/loadctl/loadctl/deploy/contents"
 )
 
-// TestModules: the modules of the product are found with a licence each, on systems that need others too.
-func TestModules(t *testing.T) {
-	parts, err := modules("../..")
+// TestLicenses: each part has a licence, also on systems that need others.
+func TestLicenses(t *testing.T) {
+	parts, err := contents.Parts("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -17,7 +19,7 @@ func TestModules(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\ngithub.com/redis/go-redis/v9 v9.", "\ngithub.com/spf13/cobra v1.", "\n" + goModule(parts) + "\n", "Permission is hereby granted", "Apache License"} {
+	for _, want := range []string{"\ngithub.com/redis/go-redis/v9 v9.", "\ngithub.com/spf13/cobra v1.", "\nstd 1.", "\nuplot 1.", "Permission is hereby granted", "Apache License"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q", want)
 		}
@@ -39,9 +41,9 @@ func TestCollect(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	parts := map[string]string{}
+	var parts []contents.Part
 	for _, name := range []string{"a", "b", "c"} {
-		parts[name+" v1"] = filepath.Join(root, name)
+		parts = append(parts, contents.Part{Name: name, Version: "v1", Dir: filepath.Join(root, name)})
 	}
 	line := strings.Repeat("=", 80)
 	text, err := collect(parts)
@@ -49,7 +51,7 @@ func TestCollect(t *testing.T) {
 	if want := "\n" + line + "\na v1\nc v1\n\none\n\n" + line + "\nb v1\n\ntwo\n\nsee\nhere\n"; err != nil || text != want {
 		t.Errorf("%q, %v, want %q", text, err, want)
 	}
-	parts["d v1"] = filepath.Join(root, "d")
+	parts = append(parts, contents.Part{Name: "d", Version: "v1", Dir: filepath.Join(root, "d")})
 	if _, err := collect(parts); err == nil || !strings.Contains(err.Error(), "d v1: there is no file with a licence") {
 		t.Error(err)
 	}
