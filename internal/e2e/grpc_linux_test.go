@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
@@ -24,89 +23,6 @@ func echoes(t *testing.T) *arrivals.Server {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
-}
-
-// TestGRPCIsExact: three workers make the exact number of calls, also after a change of the rate. If one is killed, what
-// arrived is what was sent, and at most what is lost.
-func TestGRPCIsExact(t *testing.T) {
-	besides(t)
-	s := echoes(t)
-	b := &bed{t: t, redis: redistest.Start(t)}
-	start := func(run string, more ...string) (ps []*process) {
-		args := append(append(patient(), "--min-workers", "3", "--url", s.URL()+"/loadctl.Echo/Say", "-d", `{"text": "hello ${ordinal}"}`, "--check", "body has hello"), more...)
-		for range 3 {
-			ps = append(ps, b.worker(run, args...))
-		}
-		return ps
-	}
-	const requests = 3000
-	ps := start("whole", "--qps", "500", "-n", fmt.Sprint(requests))
-	until(t, "500 calls", func() bool { return s.Count() >= 500 })
-	b.loadctl("set-rate", "whole", "2000")
-	for _, p := range ps {
-		p.wait(0)
-	}
-	r := b.report("whole")
-	if n := s.Count(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || len(r.Errors) > 0 || r.StatusCodes["OK"] != n {
-		t.Errorf("%d arrived, %+v, errors %v, statuses %v, complete %v", n, r.Audit, r.Errors, r.StatusCodes, r.Complete)
-	}
-	s.Reset()
-	ps = start("killed", "--qps", "600", "--duration", "6s", "--on-redis-loss", "stop")
-	until(t, "600 calls", func() bool { return s.Count() >= 600 })
-	ps[0].signal(syscall.SIGKILL)
-	<-ps[0].Exited
-	b.loadctl("set-rate", "killed", "300")
-	for _, p := range ps[1:] {
-		p.wait(0)
-	}
-	r = b.report("killed")
-	if n, a := s.Count(), r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 1800 || a.Asked >= 3600 {
-		t.Errorf("%d arrived, %+v", n, a)
-	}
-}
-
-// TestTalksAreExact: three workers send the exact number of messages on streams that stay open, with and without replies,
-// also after a change of the rate. If one is killed, what arrived is what was sent, and at most what is lost. The server is
-// gRPC's own, and counts for itself.
-func TestTalksAreExact(t *testing.T) {
-	besides(t)
-	s, told := rpctest.Start(t), rpctest.Start(t)
-	b := &bed{t: t, redis: redistest.Start(t)}
-	start := func(run string, more ...string) (ps []*process) {
-		for range 3 {
-			ps = append(ps, b.worker(run, append(append(patient(), "--min-workers", "3"), more...)...))
-		}
-		return ps
-	}
-	talk := []string{"--url", s.URL("FullDuplexCall"), "--streams", "16", "-d", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, "--reply", "messages 2", "--check", "size > 10B"}
-	const requests = 2500
-	tells := start("told", "--url", told.URL("StreamingInputCall"), "--streams", "16", "-d", `{"payload": {"body": "aGVsbG8="}}`, "--qps", "500", "-n", "1000")
-	ps := start("whole", append(talk, "--qps", "400", "-n", fmt.Sprint(requests))...)
-	until(t, "500 messages", func() bool { return s.Messages() >= 500 })
-	b.loadctl("set-rate", "whole", "2000")
-	for _, p := range append(ps, tells...) {
-		p.wait(0)
-	}
-	r := b.report("whole")
-	if n := s.Messages(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || r.MessagesIn != 2*n || !r.Complete || len(r.Errors) > 0 || s.Calls() > 16*s.Connections() {
-		t.Errorf("%d arrived on %d streams, %+v, %d messages in, errors %v, complete %v", n, s.Calls(), r.Audit, r.MessagesIn, r.Errors, r.Complete)
-	}
-	if r, n := b.report("told"), told.Messages(); n != 1000 || r.Audit.Completed != n || told.Calls() > 16*told.Connections() || told.Finished() != told.Calls() {
-		t.Errorf("%d were told on %d streams, of which %d were ended, %+v", n, told.Calls(), told.Finished(), r.Audit)
-	}
-	before := s.Messages()
-	ps = start("killed", append(talk, "--qps", "600", "--duration", "6s", "--on-redis-loss", "stop")...)
-	until(t, "600 messages", func() bool { return s.Messages()-before >= 600 })
-	ps[0].signal(syscall.SIGKILL)
-	<-ps[0].Exited
-	b.loadctl("set-rate", "killed", "300")
-	for _, p := range ps[1:] {
-		p.wait(0)
-	}
-	r = b.report("killed")
-	if n, a := s.Messages()-before, r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 1800 || a.Asked >= 3600 {
-		t.Errorf("%d arrived, %+v", n, a)
-	}
 }
 
 // TestGRPCReports: reports have the names of statuses, thresholds judge them, and no output has a secret. A worker that

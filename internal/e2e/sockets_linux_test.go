@@ -1,93 +1,22 @@
 package e2e
 
 import (
-	"crypto/tls"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 )
-
-// socketCase is a server of another protocol than HTTP.
-type socketCase struct {
-	args  []string
-	count func() int64
-	reset func()
-}
-
-// socketCases starts a server for each protocol.
-func socketCases(t *testing.T) map[string]socketCase {
-	t.Helper()
-	echo := func(kind, address string) *arrivals.Server {
-		s, err := arrivals.Start(arrivals.Options{Echo: kind, Addr: address})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { s.Close() })
-		return s
-	}
-	web := httptest.NewUnstartedServer(nil)
-	web.StartTLS() // only to get its certificate
-	web.Close()
-	quic, err := arrivals.Start(arrivals.Options{TLS: &tls.Config{Certificates: web.TLS.Certificates}, HTTP3: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { quic.Close() })
-	messages := startMessages(t)
-	lines, datagrams, store := echo(arrivals.Lines, "[::1]:0"), echo(arrivals.Datagrams, "127.0.0.1:0"), redistest.Start(t)
-	return map[string]socketCase{
-		"h3":  {[]string{"--url", quic.URL() + "/${ordinal}", "-k", "--http", "3", "--streams", "16", "--max-connections", "4", "--check", "body has ok"}, quic.Count, quic.Reset},
-		"tcp": {[]string{"--url", lines.URL(), "-d", "hello ${ordinal} from ${worker}\n", "--reply", `until \n`, "--check", "body has hello"}, lines.Count, lines.Reset},
-		"udp": {[]string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello"}, datagrams.Count, datagrams.Reset},
-		"ws":  {[]string{"--url", messages.url, "-d", "hello ${ordinal} from ${worker}", "--reply", "any", "--check", "body has hello"}, messages.count.Load, func() { messages.count.Store(0) }},
-		"redis": {[]string{"--url", store.URL(), "-d", "INCR n", "--check", `body matches /^\d+$/`}, func() int64 {
-			n, _ := store.Client().Get(t.Context(), "n").Int64() // 0 before the first one
-			return n
-		}, func() { store.Client().Del(t.Context(), "n") }},
-		"h2c":   counted(t, false, "--streams", "5", "-d", "hello ${ordinal}"),
-		"https": counted(t, true, "-k"),
-		// Redirects are for the target that blocks.
-		"h2c, blocking": counted(t, false, "--streams", "5", "--redirects", "1"),
-	}
-}
-
-// counted starts a server that is not ours, with HTTP/2 alone, and counts the requests that it serves.
-func counted(t *testing.T, secure bool, args ...string) socketCase {
-	t.Helper()
-	var n atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ProtoMajor != 2 {
-			t.Errorf("%s", r.Proto)
-		}
-		n.Add(1)
-		_, _ = io.Copy(w, r.Body)
-	}))
-	s.EnableHTTP2, s.Config.Protocols = secure, new(http.Protocols)
-	s.Config.Protocols.SetHTTP2(true)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	start := s.Start
-	if secure {
-		start = s.StartTLS
-	}
-	start()
-	t.Cleanup(s.Close)
-	return socketCase{append([]string{"--url", s.URL, "--http", "2"}, args...), n.Load, func() { n.Store(0) }}
-}
 
 // A messageServer echoes messages of WebSocket, and counts them and handshakes. It is another implementation than ours.
 type messageServer struct {
@@ -123,48 +52,6 @@ func startMessages(t *testing.T) *messageServer {
 	t.Cleanup(server.Close)
 	s.url = "ws" + strings.TrimPrefix(server.URL, "http")
 	return s
-}
-
-// TestSocketsAreExact: over HTTP/3, tcp, udp and ws, and to a Redis, three workers send the exact count, also after a change of the
-// rate. If one is killed, what arrived is what was sent, and at most what is lost.
-func TestSocketsAreExact(t *testing.T) {
-	besides(t)
-	const requests = 3000
-	for name, c := range socketCases(t) {
-		t.Run(name, func(t *testing.T) {
-			b := &bed{t: t, redis: redistest.Start(t)}
-			start := func(run string, more ...string) (ps []*process) {
-				args := append(append(patient(), "--min-workers", "3"), append(c.args, more...)...)
-				for range 3 {
-					ps = append(ps, b.worker(run, args...))
-				}
-				return ps
-			}
-			ps := start("whole", "--qps", "500", "-n", fmt.Sprint(requests))
-			until(t, "500 requests", func() bool { return c.count() >= 500 })
-			b.loadctl("set-rate", "whole", "2000")
-			for _, p := range ps {
-				p.wait(0)
-			}
-			r := b.report("whole")
-			if n := c.count(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || len(r.Errors) > 0 {
-				t.Errorf("%d arrived, %+v, errors %v, complete %v", n, r.Audit, r.Errors, r.Complete)
-			}
-			c.reset()
-			ps = start("killed", "--qps", "600", "--duration", "6s", "--on-redis-loss", "stop")
-			until(t, "600 requests", func() bool { return c.count() >= 600 })
-			ps[0].signal(syscall.SIGKILL)
-			<-ps[0].Exited
-			b.loadctl("set-rate", "killed", "300")
-			for _, p := range ps[1:] {
-				p.wait(0)
-			}
-			r = b.report("killed")
-			if n, a := c.count(), r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 1800 || a.Asked >= 3600 {
-				t.Errorf("%d arrived, %+v", n, a)
-			}
-		})
-	}
 }
 
 // TestOwnRedisIsRefused: load on the Redis that holds the run would slow down what controls it. Nothing is sent, and no
@@ -211,7 +98,7 @@ func TestOwnRedisIsRefused(t *testing.T) {
 func TestSocketsInAWorkload(t *testing.T) {
 	besides(t)
 	b := newBed(t)
-	cases := socketCases(t)
+	cases := protocols(t)
 	text := fmt.Sprintf(`base: %s
 rate: 300 requests/s
 duration: 2s
@@ -261,7 +148,7 @@ func (b *bed) told(run string) (r report.Report) {
 func TestSocketsExample(t *testing.T) {
 	besides(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
-	cases := socketCases(t)
+	cases := protocols(t)
 	at := func(name string) string {
 		_, address, _ := strings.Cut(cases[name].args[1], "://")
 		return address

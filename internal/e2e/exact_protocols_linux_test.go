@@ -1,0 +1,153 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/rpctest"
+	"github.com/loadctl/loadctl/report"
+)
+
+// protocol is a server that counts for itself, and what workers need to send to it.
+type protocol struct {
+	args  []string
+	count func() int64
+	reset func()
+	also  func(t *testing.T, r report.Report) // looks at a whole run; nil = nothing else
+}
+
+// protocols starts a server for each protocol, but HTTP/1.1.
+func protocols(t *testing.T) map[string]protocol {
+	t.Helper()
+	echo := func(kind, address string) *arrivals.Server {
+		s, err := arrivals.Start(arrivals.Options{Echo: kind, Addr: address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	web := httptest.NewUnstartedServer(nil)
+	web.StartTLS() // only to get its certificate
+	web.Close()
+	quic, err := arrivals.Start(arrivals.Options{TLS: &tls.Config{Certificates: web.TLS.Certificates}, HTTP3: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { quic.Close() })
+	messages := startMessages(t)
+	lines, datagrams, calls, store := echo(arrivals.Lines, "[::1]:0"), echo(arrivals.Datagrams, "127.0.0.1:0"), echo(arrivals.Calls, "127.0.0.1:0"), redistest.Start(t)
+	return map[string]protocol{
+		"h3":  {args: []string{"--url", quic.URL() + "/${ordinal}", "-k", "--http", "3", "--streams", "16", "--max-connections", "4", "--check", "body has ok"}, count: quic.Count, reset: quic.Reset},
+		"tcp": {args: []string{"--url", lines.URL(), "-d", "hello ${ordinal} from ${worker}\n", "--reply", `until \n`, "--check", "body has hello"}, count: lines.Count, reset: lines.Reset},
+		"udp": {args: []string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello"}, count: datagrams.Count, reset: datagrams.Reset},
+		"ws": {args: []string{"--url", messages.url, "-d", "hello ${ordinal} from ${worker}", "--reply", "any", "--check", "body has hello"},
+			count: messages.count.Load, reset: func() { messages.count.Store(0) }},
+		"redis": {args: []string{"--url", store.URL(), "-d", "INCR n", "--check", `body matches /^\d+$/`}, count: func() int64 {
+			n, _ := store.Client().Get(t.Context(), "n").Int64() // 0 before the first one
+			return n
+		}, reset: func() { store.Client().Del(t.Context(), "n") }},
+		"h2c":   counted(t, false, "--streams", "5", "-d", "hello ${ordinal}"),
+		"https": counted(t, true, "-k"),
+		// Redirects are for the target that blocks.
+		"h2c, blocking": counted(t, false, "--streams", "5", "--redirects", "1"),
+		"grpc": {args: []string{"--url", calls.URL() + "/loadctl.Echo/Say", "-d", `{"text": "hello ${ordinal}"}`, "--check", "body has hello"},
+			count: calls.Count, reset: calls.Reset, also: func(t *testing.T, r report.Report) {
+				if r.StatusCodes["OK"] != r.Audit.Sent {
+					t.Errorf("statuses %v", r.StatusCodes)
+				}
+			}},
+		"grpc messages": messagesOf(rpctest.Start(t), "FullDuplexCall", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, 2, "--reply", "messages 2", "--check", "size > 10B"),
+		"grpc tells":    messagesOf(rpctest.Start(t), "StreamingInputCall", `{"payload": {"body": "aGVsbG8="}}`, 0),
+	}
+}
+
+// messagesOf sends messages on streams that stay open. Each gets some replies, and no connection opens more streams than
+// it may carry. In the end all streams are ended in order.
+func messagesOf(s *rpctest.Server, method, body string, replies int64, args ...string) protocol {
+	const streams = 16
+	before := int64(0)
+	count := func() int64 { return s.Messages() - before }
+	return protocol{append([]string{"--url", s.URL(method), "-d", body, "--streams", fmt.Sprint(streams)}, args...), count, func() { before = s.Messages() },
+		func(t *testing.T, r report.Report) {
+			if r.MessagesIn != replies*count() || s.Calls() > streams*s.Connections() || s.Finished() != s.Calls() {
+				t.Errorf("%d messages in, %d streams on %d connections, %d of them ended", r.MessagesIn, s.Calls(), s.Connections(), s.Finished())
+			}
+		}}
+}
+
+// counted starts a server that is not ours, with HTTP/2 alone, and counts the requests that it serves.
+func counted(t *testing.T, secure bool, args ...string) protocol {
+	t.Helper()
+	var n atomic.Int64
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ProtoMajor != 2 {
+			t.Errorf("%s", r.Proto)
+		}
+		n.Add(1)
+		_, _ = io.Copy(w, r.Body)
+	}))
+	s.EnableHTTP2, s.Config.Protocols = secure, new(http.Protocols)
+	s.Config.Protocols.SetHTTP2(true)
+	s.Config.Protocols.SetUnencryptedHTTP2(true)
+	start := s.Start
+	if secure {
+		start = s.StartTLS
+	}
+	start()
+	t.Cleanup(s.Close)
+	return protocol{args: append([]string{"--url", s.URL, "--http", "2"}, args...), count: n.Load, reset: func() { n.Store(0) }}
+}
+
+// TestProtocolsAreExact: over each protocol three workers send the exact count, also after a change of the rate. If one is
+// killed, what arrived is what was sent, and at most what is lost.
+func TestProtocolsAreExact(t *testing.T) {
+	besides(t)
+	const requests = 3000
+	for name, c := range protocols(t) {
+		t.Run(name, func(t *testing.T) {
+			b := &bed{t: t, redis: redistest.Start(t)}
+			start := func(run string, more ...string) (ps []*process) {
+				args := append(append(patient(), "--min-workers", "3"), append(c.args, more...)...)
+				for range 3 {
+					ps = append(ps, b.worker(run, args...))
+				}
+				return ps
+			}
+			ps := start("whole", "--qps", "500", "-n", fmt.Sprint(requests))
+			until(t, "500 requests", func() bool { return c.count() >= 500 })
+			b.loadctl("set-rate", "whole", "2000")
+			for _, p := range ps {
+				p.wait(0)
+			}
+			r := b.report("whole")
+			if n := c.count(); n != requests || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || len(r.Errors) > 0 {
+				t.Errorf("%d arrived, %+v, errors %v, complete %v", n, r.Audit, r.Errors, r.Complete)
+			}
+			if c.also != nil {
+				c.also(t, r)
+			}
+			c.reset()
+			ps = start("killed", "--qps", "600", "--duration", "6s", "--on-redis-loss", "stop")
+			until(t, "600 requests", func() bool { return c.count() >= 600 })
+			ps[0].signal(syscall.SIGKILL)
+			<-ps[0].Exited
+			b.loadctl("set-rate", "killed", "300")
+			for _, p := range ps[1:] {
+				p.wait(0)
+			}
+			r = b.report("killed")
+			if n, a := c.count(), r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Lost == 0 || a.Asked <= 1800 || a.Asked >= 3600 {
+				t.Errorf("%d arrived, %+v", n, a)
+			}
+		})
+	}
+}
