@@ -415,7 +415,7 @@ func mixed(o *outputs) {
 	if err := os.WriteFile(file, []byte("noop://\nhttp://127.0.0.1:1/\n"), 0o600); err != nil {
 		o.t.Fatal(err)
 	}
-	o.print("loadworker run --run mixed --qps 100 --duration 500ms --targets " + file)
+	o.print("loadworker run --run mixed --qps 100 --duration 500ms --no-check --targets " + file)
 	o.print("loadctl report mixed")
 	target := o.begin(0, "loadctl target --latency 5ms --jitter 10ms --listen 127.0.0.1:0")
 	url := target.says(`counting at (http\S+)`)
@@ -425,7 +425,7 @@ func mixed(o *outputs) {
 	if err := os.WriteFile(flows, []byte(text), 0o600); err != nil {
 		o.t.Fatal(err)
 	}
-	worker := o.begin(0, "loadworker run --run flows --qps 200 --max-in-flight 1 --max-lag 1ms --workload "+flows)
+	worker := o.begin(0, "loadworker run --run flows --qps 200 --max-in-flight 1 --max-lag 1ms --no-check --workload "+flows)
 	worker.says(`(created run)`)
 	o.await("loadctl report flows", func(doc any) bool {
 		object, _ := doc.(map[string]any)

@@ -436,7 +436,7 @@ func TestOutageWhileWatching(t *testing.T) {
 	for _, loss := range []string{"permit", "stop"} {
 		t.Run(loss, func(t *testing.T) {
 			b := newBed(t)
-			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("6s", "--on-redis-loss", loss)...)...)
+			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("9s", "--on-redis-loss", loss)...)...)
 			w := b.guest("x")
 			b.started(300)
 			watch := b.operator("watch", "x", "-o", "json")
@@ -453,7 +453,7 @@ func TestOutageWhileWatching(t *testing.T) {
 			}
 			r := b.report("x")
 			n, a := b.web.Count(), r.Audit
-			if r.Asked != 1800 || a.Sent != n || n+a.Skipped+a.LateDropped != 1800 || !r.Complete {
+			if r.Asked != 2700 || a.Sent != n || n+a.Skipped+a.LateDropped != 2700 || !r.Complete {
 				t.Errorf("%d arrived, %+v", n, a)
 			}
 			// With stop the promise ends 2 s into the outage. Slots due in the last second leave late, or are dropped unless
