@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -85,7 +86,7 @@ func chatter(b *bench, file string) tool {
 	t := k6(b)
 	t.name = "k6, gRPC streams"
 	t.args = func(l load) []string {
-		return []string{"run", "-q", "-e", "ADDRESS=" + strings.TrimSuffix(strings.TrimPrefix(l.url, "http://"), "/"), "-e", "PROTO=" + file,
+		return []string{"run", "-q", "-e", "ADDRESS=" + strings.TrimSuffix(strings.TrimPrefix(l.url, "http://"), "/"), "-e", "PROTO=" + filepath.Base(file),
 			"-e", "METHOD=" + chatMethod[1:], "-e", fmt.Sprint("VUS=", l.connections), "-e", fmt.Sprint("SECONDS=", l.seconds()), b.file("k6grpc.js")}
 	}
 	return t
