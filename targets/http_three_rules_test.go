@@ -265,10 +265,10 @@ func TestThreeBlackHole(t *testing.T) {
 // before.
 func TestThreePatience(t *testing.T) {
 	t.Parallel()
-	s := startThree(t, func(http.ResponseWriter, *http.Request) { time.Sleep(2400 * time.Millisecond) }, func(s *http3.Server) {
-		s.QUICConfig = &quic.Config{MaxIdleTimeout: 2 * time.Second}
+	s := startThree(t, func(http.ResponseWriter, *http.Request) { time.Sleep(4800 * time.Millisecond) }, func(s *http3.Server) {
+		s.QUICConfig = &quic.Config{MaxIdleTimeout: 4 * time.Second}
 	})
-	do(t, openThree(t, targets.Spec{URL: s.url, Timeout: 30 * time.Second}, targets.Local{}), 200, "")
+	do(t, openThree(t, targets.Spec{URL: s.url, Timeout: 7 * time.Second}, targets.Local{}), 200, "")
 }
 
 // TestThreeFewStreams: a request that waits in vain until the server allows another stream says nothing about the

@@ -130,10 +130,11 @@ func TestScreenKeys(t *testing.T) {
 func TestScreenNumbers(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.worker("numbers", "--url", b.web.URL()+"/numbers", "--qps", "100", "--duration", "4s")
+	b.worker("numbers", "--url", b.web.URL()+"/numbers", "--qps", "100", "--duration", "8s")
 	b.running("numbers")
 	m := b.terminal(100, 40)
 	m.Run("loadctl watch numbers >/dev/tty; echo exit''=$?")
+	m.See("numbers  running") // else there is no frame
 	m.See("exit=0")
 	r := b.report("numbers")
 	seen := m.History()
@@ -142,7 +143,7 @@ func TestScreenNumbers(t *testing.T) {
 			t.Errorf("no %s %d in\n%s", name, n, seen)
 		}
 	}
-	if r.Asked != 400 {
+	if r.Asked != 800 {
 		t.Errorf("asked %d", r.Asked)
 	}
 }
