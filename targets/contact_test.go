@@ -55,8 +55,9 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	if requests.Load() != 0 || connections.Load() != 3 {
-		t.Errorf("%d requests, %d connections", requests.Load(), connections.Load())
+	until(t, func() bool { return connections.Load() == 3 }) // one for each time
+	if requests.Load() != 0 {
+		t.Errorf("%d requests", requests.Load())
 	}
 	if err := (Spec{URL: "redis://" + line, Body: []byte("PING")}).Reach(within(t, 20*time.Second), Local{}); err == nil {
 		t.Error("a server that is no Redis is reached")
