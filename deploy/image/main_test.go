@@ -17,7 +17,7 @@ func fake(t *testing.T) build {
 	root := t.TempDir()
 	for _, name := range []string{
 		"bin/linux_amd64/loadctl", "bin/linux_amd64/loadworker", "bin/linux_arm64/loadctl", "bin/linux_arm64/loadworker",
-		"LICENSE", "bin/share/THIRD-PARTY-LICENSES",
+		"LICENSE", "bin/share/THIRD-PARTY-LICENSES", "bin/share/loadctl.cdx.json",
 	} {
 		name = filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
