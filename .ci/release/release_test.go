@@ -43,6 +43,11 @@ func TestConfiguration(t *testing.T) {
 	if !slices.Equal(names, []string{"loadctl", "loadworker"}) || len(project.Archives) != 1 || len(project.Casks) != 1 {
 		t.Errorf("%v, %d archives, %d casks", names, len(project.Archives), len(project.Casks))
 	}
+	const components = "bin/share/loadctl.cdx.json" // the SBOM
+	if !slices.ContainsFunc(project.Archives[0].Files, func(f config.File) bool { return f.Source == components }) ||
+		!slices.ContainsFunc(project.Release.ExtraFiles, func(f config.ExtraFile) bool { return f.Glob == components }) {
+		t.Errorf("%s is not in archives and release", components)
+	}
 	for _, cask := range project.Casks {
 		if project.Release.Draft && !cask.Repository.PullRequest.Enabled {
 			t.Error("the cask is published before the files that it downloads, which are in a draft")

@@ -41,8 +41,6 @@ type memberFlags struct {
 	resolution     resolution
 	connections    connectionFlags
 
-	http    string         // version of the target, once it is settled
-	streams int            // of each connection, with 2 and 3
 	tables  targets.Tables // rows of the run's data files
 	files   files.Files    // what this worker was given of them
 	auth    *auth.Source   // of the run's --auth; nil = none is needed
@@ -158,7 +156,6 @@ func (f *memberFlags) settle(ctx context.Context, spec targets.Spec, local targe
 	if err == nil && settled.HTTP != spec.HTTP {
 		log.Info("the server chose the version of HTTP", "http", settled.HTTP)
 	}
-	f.http, f.streams = settled.HTTP, settled.Streams
 	return settled, err
 }
 
@@ -237,7 +234,7 @@ func (f *memberFlags) work(
 // client returns a client for the target with some connections. For HTTP, where the system supports it, that is an event
 // loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
-	spec.HTTP, spec.Streams = f.http, f.streams
+	spec.HTTP, spec.Streams = f.opened.spec.HTTP, f.opened.spec.Streams
 	wire, loops, err := targets.NewWire(spec, f.local())
 	if err != nil {
 		return nil, cli.Config(err)
@@ -251,7 +248,7 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 			return loop, err
 		}
 	}
-	return worker.NewAdapter(clock, target, connections*max(1, f.streams)), nil
+	return worker.NewAdapter(clock, target, connections*max(1, spec.Streams)), nil
 }
 
 // announce logs what the worker waits for, and how the run proceeds.

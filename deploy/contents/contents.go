@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,11 +46,11 @@ func Parts(root string) ([]Part, error) {
 		return nil, err
 	}
 	parts = append(parts, library, plot)
-	slices.SortFunc(parts, func(one, other Part) int { return cmp.Compare(one.Name, other.Name) })
+	slices.SortFunc(parts, byName)
 	return parts, nil
 }
 
-// modules returns the modules that are compiled into the commands.
+// modules returns the modules that are compiled into the commands, sorted by name.
 func modules(root string) ([]Part, error) {
 	found := map[string]Part{}
 	for _, system := range []string{"linux", "darwin"} {
@@ -76,13 +77,10 @@ func modules(root string) ([]Part, error) {
 			}
 		}
 	}
-	parts := make([]Part, 0, len(found))
-	for _, p := range found {
-		parts = append(parts, p)
-	}
-	slices.SortFunc(parts, func(one, other Part) int { return cmp.Compare(one.Name, other.Name) })
-	return parts, nil
+	return slices.SortedFunc(maps.Values(found), byName), nil
 }
+
+func byName(one, other Part) int { return cmp.Compare(one.Name, other.Name) }
 
 // script returns the script in the pages. Its first line tells its version.
 func script(dir string) (Part, error) {

@@ -3,7 +3,7 @@
 //
 //	sbom -root . -version v1.2.3
 //
-// One version gives the same bytes everywhere.
+// One version, built by one version of Go, gives the same bytes everywhere.
 package main
 
 import (
