@@ -100,6 +100,19 @@ local function slot(t)
   return l.id, min(before(l, t), l.last)
 end
 
+-- pastSlot: the same for a time whose law may have been forgotten.
+local function pastSlot(t)
+  local l = at(t)
+  while l.t0 > t and l.prev > 0 do
+    local text = redis.call('HGET', keys.laws, int(l.prev))
+    local old = text and read(text)[1]
+    if not old or old.era ~= l.era then break end
+    old.last = min(l.cut, old.k)
+    l = old
+  end
+  return l.id, min(before(l, t), l.last)
+end
+
 -- remaining: the part of a slot that is left at t before the next one, in micro-slots, when `cut` slots are past.
 local function remaining(l, cut, t) return max(0, min(U - 1, cut * U + l.c - area(l, max(0, t - l.t0)))) end
 
@@ -329,13 +342,20 @@ local function early(kind, pieces)
   return 0, 'OK'
 end
 
+-- findCommand: finds the last law of a command. The plan's own next law has the next number. It may begin much later,
+-- and a command must not wait for it.
+local function findCommand()
+  for _, l in ipairs(laws) do
+    if l.live and (b.command == 0 or (l.id > b.command and l.id ~= l.prev + 1)) then b.command = l.id end
+  end
+end
+
 -- learn: takes laws of this era that this server has forgotten or not heard of, with their plans by number.
 local function learn(text, plans)
   if text == '' then return end
   local more, own = read(text), {}
   if b.begun == 0 then
-    local last = more[#more]
-    b.era, b.command, b.started = last.era, last.id, more[1].t0
+    b.era, b.started = more[#more].era, more[1].t0
   end
   for _, l in ipairs(more) do
     if l.era == b.era then
@@ -345,6 +365,7 @@ local function learn(text, plans)
   end
   if #own > 0 then
     addLaws(own)
+    findCommand()
     follow()
   end
 end

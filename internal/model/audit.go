@@ -9,6 +9,7 @@ import (
 type Audit struct {
 	Asked, Idle int64
 	Owned       map[string]int64
+	Until       map[string]int64 // up to which ordinal the log says that an incarnation owned places
 }
 
 // Laws returns all laws that this server has ever known.
@@ -21,7 +22,7 @@ func (r *Run) Now() int64 { return r.last }
 func (r *Run) Audit(now int64) Audit {
 	end := r.ever.Ordinal(r.ever.Pos(now))
 	begin := r.ever.Ordinal(lease.Pos{}) // of a run that was lost, nobody knows what came before
-	out := Audit{Asked: end - begin, Owned: map[string]int64{}}
+	out := Audit{Asked: end - begin, Owned: map[string]int64{}, Until: map[string]int64{}}
 	add := func(owner string, lo, hi, from, to int64) {
 		n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(begin, from), to)
 		if owner == "" {
@@ -31,7 +32,9 @@ func (r *Run) Audit(now int64) Audit {
 		}
 	}
 	for _, e := range r.log {
-		add(e.Owner, e.Lo, e.Hi, r.ever.Ordinal(e.From), min(end, r.ever.Ordinal(e.To)))
+		to := min(end, r.ever.Ordinal(e.To))
+		add(e.Owner, e.Lo, e.Hi, r.ever.Ordinal(e.From), to)
+		out.Until[e.Owner] = max(out.Until[e.Owner], to)
 	}
 	open := func(owner string, segs lease.Segs) {
 		for _, s := range segs {

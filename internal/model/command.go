@@ -162,8 +162,7 @@ func (r *Run) learn(laws []lease.Law) {
 		return
 	}
 	if r.laws == nil { // a server that knows of no start
-		last := laws[len(laws)-1]
-		r.era, r.command, r.started = last.Era, last.ID, laws[0].T0
+		r.era, r.started = laws[len(laws)-1].Era, laws[0].T0
 	}
 	var own []lease.Law
 	for _, l := range laws {
@@ -176,7 +175,18 @@ func (r *Run) learn(laws []lease.Law) {
 	}
 	if len(own) > 0 {
 		r.addLaws(own...)
+		r.findCommand()
 		r.follow()
+	}
+}
+
+// findCommand finds the last law of a command. The plan's own next law has the next number. It may begin much later,
+// and a command must not wait for it.
+func (r *Run) findCommand() {
+	for _, l := range r.laws.All() {
+		if r.laws.Live(l.ID) && (r.command == 0 || l.ID > r.command && (l.ID != l.Prev+1 || r.Without.Command)) {
+			r.command = l.ID
+		}
 	}
 }
 

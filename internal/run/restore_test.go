@@ -93,6 +93,28 @@ func TestRestoreAfterAChange(t *testing.T) {
 	})
 }
 
+// TestStopAfterARestore: a stop is in force at once, also when the law of the run's end is made already. That law is no
+// command, so the stop need not wait for it.
+func TestStopAfterARestore(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		asked := constant(1000)
+		asked.Duration, asked.PermitFor = time.Minute, 2*time.Minute
+		r, _ := b.create("r", asked, Options{})
+		m := b.member(r, "w").start()
+		started, laws := b.known(r, m)
+		if last := laws[len(laws)-1]; last.Phase != lease.Ended {
+			t.Fatalf("the law of the end is not made: %+v", last)
+		}
+		b.lose()
+		b.restore(r, started, laws)
+		m.renew()
+		now := b.state(r).now
+		if c := b.must(r.Abort(t.Context(), "")); !c.Changed || c.At.Sub(now) > 30*time.Second {
+			t.Errorf("%+v, at %v", c, now)
+		}
+	})
+}
+
 // TestRestoreInARamp: the rest of a ramp between fractional rates is as it was.
 func TestRestoreInARamp(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {

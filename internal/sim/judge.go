@@ -172,11 +172,26 @@ func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 			r.Errors = append(r.Errors, fmt.Sprintf("%s owned %d and decided on %d", name, a.Owned[name], n))
 		}
 	}
+	w.checkPromises(r, a.Until)
 	if w.Kind == "healthy" && r.Sent != a.Asked {
 		r.Errors = append(r.Errors, fmt.Sprintf("asked %d, sent %d, late %d, idle %d", a.Asked, r.Sent, r.Late, r.Idle))
 	}
 	if w.Requests > 0 && r.Sent > w.Requests {
 		r.Errors = append(r.Errors, fmt.Sprintf("%d requests sent, %d at most", r.Sent, w.Requests))
+	}
+}
+
+// checkPromises checks that nobody owned a slot that was due after its last promise. It needs one server with one
+// clock.
+func (w *world) checkPromises(r *Result, until map[string]int64) {
+	if len(w.Failover) > 0 || w.Lost > 0 || len(w.Steps) > 0 {
+		return
+	}
+	laws := w.server.run.Laws()
+	for name, q := range until {
+		if most := laws.Ordinal(laws.Pos(w.server.called[name] + w.Options.PermitFor)); name != "" && q > most {
+			r.Errors = append(r.Errors, fmt.Sprintf("%s owned slots up to ordinal %d, its last promise was up to %d", name, q, most))
+		}
 	}
 }
 

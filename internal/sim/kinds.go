@@ -38,6 +38,8 @@ func kinds() []kind {
 		{"suspend", draw.suspend, "stall"},
 		{"requests", draw.requests, "rates"},
 		{"rm", draw.rm, "crash"},
+		{"deserted", draw.deserted, "rates"},
+		{"lost-late", draw.lostLate, "rates"},
 		{"motion", draw.motion, "churn"},
 		{"eras", draw.steps, "churn"},
 		{"relapse", draw.relapse, "churn"},
@@ -160,6 +162,19 @@ func (d draw) crash() {
 	}
 }
 
+// deserted kills all members. Commands still come, and so may a new member.
+func (d draw) deserted() {
+	at := d.between(begin, d.end())
+	for i := range d.Members {
+		d.Members[i].Crash = at + d.between(0, 300*time.Millisecond)
+	}
+	if d.chance(0.5) {
+		again := d.Members[0]
+		again.Incarnation, again.Crash, again.Join = "2", 0, at+d.between(500*time.Millisecond, 10*time.Second)
+		d.Members = append(d.Members, again)
+	}
+}
+
 // stall stops worker processes for a while.
 func (d draw) stall() {
 	for range 1 + d.rng.IntN(4) {
@@ -279,6 +294,17 @@ func (d draw) lost() {
 		}
 		d.Commands = append(d.Commands, c)
 	}
+}
+
+// lostLate empties the server at any time, also when the last law of the plan is made already. A command follows.
+func (d draw) lostLate() {
+	d.Net.Hi, d.Net.Rare = min(d.Net.Hi, 4*time.Millisecond), 0
+	d.Lost = d.between(begin, d.Length-time.Second)
+	c := Command{At: d.between(d.Lost, d.Length), Kind: "stop"}
+	if d.chance(0.3) {
+		c.Kind, c.Pieces = "set-rate", d.pieces()
+	}
+	d.Commands = append(d.Commands, c)
 }
 
 // mix combines two or three other kinds.

@@ -53,8 +53,9 @@ func (m *node) when(do func()) {
 	}
 }
 
+// advance lets the shards decide up to now. They know no time before the first reply.
 func (m *node) advance() {
-	if m.alive() && !m.stopped {
+	if m.alive() && !m.stopped && m.sampled > 0 {
 		for _, s := range m.shards {
 			s.advance(m.redis(), false)
 		}

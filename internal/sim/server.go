@@ -8,6 +8,9 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
+// soon is the time, µs, after which a command must be in force.
+const soon = 100_000
+
 // server is the run's Redis, with all its faults.
 type server struct {
 	*world
@@ -15,13 +18,14 @@ type server struct {
 	backup *model.Run
 	skew   int64 // of its clock, ns
 	thaw   int64
-	word   bool            // it was stopped while it was lost
-	skews  map[int64]int64 // of the clock when each law was first seen, by number
-	bad    error           // of the state
+	word   bool             // it was stopped while it was lost
+	skews  map[int64]int64  // of the clock when each law was first seen, by number
+	called map[string]int64 // when each incarnation last called, µs
+	bad    error            // of the state
 }
 
 func newServer(w *world) *server {
-	return &server{world: w, run: model.New(w.options(int(w.Options.Min)), "first"), skew: int64(w.Skew), skews: map[int64]int64{}}
+	return &server{world: w, run: model.New(w.options(int(w.Options.Min)), "first"), skew: int64(w.Skew), skews: map[int64]int64{}, called: map[string]int64{}}
 }
 
 // options returns the settings of a run that waits for this many members.
@@ -77,6 +81,7 @@ func (s *server) renew(c lease.Call) lease.Reply {
 			s.run.Command(s.redis(), "stop", nil)
 		}
 	}
+	s.called[c.Worker+"/"+c.Incarnation] = s.redis()
 	return s.run.Renew(s.redis(), c)
 }
 
@@ -110,6 +115,9 @@ func (s *server) command(n int, c Command) {
 	s.do(func() {
 		t0, done := s.run.Command(s.redis(), c.Kind, c.Pieces)
 		s.trace("server", "%s: %d %v", c.Kind, t0, done)
+		if done == "OK" && t0 > s.run.Now()+soon && s.bad == nil {
+			s.bad = fmt.Errorf("at %v: %s is in force only in %d µs", time.Duration(s.now), c.Kind, t0-s.run.Now())
+		}
 	})
 	laws := s.run.Laws().Trim(s.redis() - 1_000_000).All()
 	for _, m := range s.nodes {
