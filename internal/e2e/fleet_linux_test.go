@@ -19,6 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // binaries is where TestMain has built the commands; it is set once, before any test.
@@ -168,6 +169,10 @@ func (b *bed) report(run string) report.Report {
 	}
 	return r
 }
+
+// written returns how many requests of a report must have arrived. A request that a stop catches before its first byte
+// is sent and canceled.
+func written(r report.Report) int64 { return r.Audit.Sent - r.Errors[targets.ClassCanceled] }
 
 // until waits for a condition.
 func until(t *testing.T, what string, ok func() bool) {

@@ -113,7 +113,7 @@ func TestLimiterLive(t *testing.T) {
 		p.wait(0)
 	}
 	r := b.report("live")
-	if r.Audit.Sent != b.web.Count() || !r.Complete || r.Limiter != "token-bucket, burst 1" {
+	if written(r) != b.web.Count() || !r.Complete || r.Limiter != "token-bucket, burst 1" {
 		t.Errorf("%d arrived; %+v, complete %v %v, limiter %q", b.web.Count(), r.Audit, r.Complete, r.Notes, r.Limiter)
 	}
 	if out, _, _ := b.try("events", "live"); !strings.Contains(out, "set-burst") {
