@@ -45,7 +45,8 @@ func answerFrames(c net.Conn, frames *http2.Framer) {
 }
 
 // leavesAfterFirst answers GOAWAY to the second request on its first connection, and then the first one when it is told.
-func leavesAfterFirst(t *testing.T, now <-chan struct{}, heads *atomic.Int64) string {
+// On other connections it answers all, but not while it is deaf.
+func leavesAfterFirst(t *testing.T, now <-chan struct{}, heads *atomic.Int64, deaf *atomic.Bool) string {
 	t.Helper()
 	return serveFrames(t, func(n int64, c net.Conn, frames *http2.Framer) {
 		for {
@@ -59,6 +60,7 @@ func leavesAfterFirst(t *testing.T, now <-chan struct{}, heads *atomic.Int64) st
 			}
 			heads.Add(1)
 			switch {
+			case n > 1 && deaf.Load():
 			case n > 1:
 				_, _ = c.Write(http2test.Answer(h.StreamID))
 			case h.StreamID == 3:
@@ -78,7 +80,7 @@ func leavesAfterFirst(t *testing.T, now <-chan struct{}, heads *atomic.Int64) st
 func TestMovedRequestWaitsForRoom(t *testing.T) {
 	var heads atomic.Int64
 	now := make(chan struct{})
-	spec := two(leavesAfterFirst(t, now, &heads))
+	spec := two(leavesAfterFirst(t, now, &heads, new(atomic.Bool)))
 	spec.Streams = 2
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
@@ -100,7 +102,9 @@ func TestMovedRequestWaitsForRoom(t *testing.T) {
 // A request that waits for room in vain ends in time.
 func TestStrandedTimeout(t *testing.T) {
 	var heads atomic.Int64
-	spec := two(leavesAfterFirst(t, nil, &heads))
+	var deaf atomic.Bool // the first request may time out a moment before the second, which then finds room
+	deaf.Store(true)
+	spec := two(leavesAfterFirst(t, nil, &heads, &deaf))
 	spec.Streams, spec.Timeout = 2, 300*time.Millisecond
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
@@ -113,6 +117,7 @@ func TestStrandedTimeout(t *testing.T) {
 	if len(r.c.stranded) > 0 {
 		t.Errorf("%d are stranded", len(r.c.stranded))
 	}
+	deaf.Store(false)
 	expect(t, r.do(), 200, "")
 }
 
