@@ -36,7 +36,7 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 # arithmetic in one goroutine, and scripts that Redis executes.
 PURE := /report(/|$$)|/internal/(compare|model|sim)$$|/lua$$
 # The same for single tests of other packages. Their neighbours run the same code under the detector.
-HEAVY := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite|TestSeriesIsWhole|TestConformance|TestTotalIsExact|TestFilesAgreeWithExitCode)$$
+HEAVY := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite|TestSeriesIsWhole|TestConformance|TestTotalIsExact|TestFilesAgreeWithExitCode|TestFrameFits|TestHostileText|TestPage(Looks|Memory|ComparesAnyway|NamesAreText|KeepsItsPlace))$$
 # Fleets of processes: the detector would only slow down the servers they fire at.
 FLEETS := /internal/(e2e|doctest|chaos)$$
 
@@ -47,7 +47,7 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 units:
 	nice -n 5 go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
 	go test -timeout 15m $$(go list ./... | grep -E '$(PURE)')
-	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./pacer/limit
+	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./internal/screen ./internal/ui ./pacer/limit
 	@# What is shipped: modules of their own. Go does not see that files outside of them change.
 	for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 

@@ -53,8 +53,10 @@ func tenMinutes(t *testing.T, seconds int64, width, height int) *Screen {
 // TestFrames: frames of two sizes, without their styles, are as in testdata. docs/live.md shows the smaller one.
 func TestFrames(t *testing.T) {
 	t.Parallel()
+	s := tenMinutes(t, 300, 0, 0)
 	for _, size := range [][2]int{{80, 24}, {200, 60}} {
-		v := tenMinutes(t, 300, size[0], size[1]).view()
+		s.resize(size[0], size[1])
+		v := s.view()
 		v.readOnly = false
 		got := ""
 		for _, line := range v.full() {

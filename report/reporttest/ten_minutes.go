@@ -15,7 +15,7 @@ import (
 
 // TenMinutes returns the input of a run of ten minutes, after this many of its seconds: its rate is changed twice, a
 // worker is lost at 300 s and replaced at 312 s, and Redis fails over at 450 s. Before its end the run is Running, and
-// its workers are active. Give 313 to 600 seconds.
+// its workers are active. Before 300 s the lost worker is called lost too.
 func TenMinutes(t testing.TB, seconds int64) report.Input {
 	t.Helper()
 	in := tenMinutesAsked(t)
@@ -24,7 +24,7 @@ func TenMinutes(t testing.TB, seconds int64) report.Input {
 		worker := &tenMinutesWorker{place: w, to: seconds}
 		switch w {
 		case 6: // it is lost
-			worker.to = 300
+			worker.to = min(300, seconds)
 		case 7: // it joins
 			worker.from = 312
 		}
@@ -96,7 +96,7 @@ type tenMinutesWorker struct {
 
 // input returns what the worker did.
 func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) report.WorkerInput {
-	series, total := new(record.Series), record.NewSnapshot(fmt.Sprintf("load-%d", w.place+1), "a1b2")
+	series, rec, total := new(record.Series), record.NewRecorder(), record.NewSnapshot(fmt.Sprintf("load-%d", w.place+1), "a1b2")
 	total.Host = fmt.Sprintf("node-%d", w.place/2)
 	for s := w.from; s < w.to; s++ {
 		if s >= 300 && s < 304 && w.place < 3 { // the share of the lost one is taken over a little later
@@ -106,12 +106,13 @@ func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) report.Work
 		if s >= 300 && s < 312 {
 			n = tenMinutesRate(s) / 6
 		}
-		part, rec := record.NewSnapshot(total.Worker, total.Incarnation), record.NewRecorder()
+		part := record.NewSnapshot(total.Worker, total.Incarnation)
 		for range n {
 			rec.Sent()
 			rec.Done(tenMinutesSample(dice, s))
 		}
 		part.Record(rec)
+		rec.Reset()
 		series.Add(s*1_000_000+500_000, part)
 		total.Merge(part)
 	}
