@@ -102,7 +102,8 @@ end
 
 -- pastSlot: the same for a time whose law may have been forgotten.
 local function pastSlot(t)
-  local l = at(t)
+  local l = b.begun == 1 and at(t)
+  if not l then return 0, 0 end
   while l.t0 > t and l.prev > 0 do
     local text = redis.call('HGET', keys.laws, int(l.prev))
     local old = text and read(text)[1]
