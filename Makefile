@@ -74,7 +74,7 @@ chaos: deps ## Break everything that can break under a fleet, as root on a quiet
 upgrade: deps ## Run this version beside the commit OTHER: they work together exactly, or refuse
 	LOADCTL_OTHER=$(OTHER) go test -count=1 -v -run TestVersions/real ./internal/e2e
 
-sim: ## Simulate 1,000 fleets of 50 workers while all that can break breaks (12 minutes)
+sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks (12 minutes)
 	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
 
 lint: ## Check formatting and run the linters of .golangci.yml

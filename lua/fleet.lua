@@ -50,7 +50,7 @@ end
 local function endPromise(m, t)
   local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + GRACE) - GRACE
   if ends >= t then return owner(m) end
-  local g, k = pastSlot(ends)
+  local g, k = slot(ends)
   for _, s in ipairs(held(m)) do s.sg, s.sk = close(owner(m), s, g, k) end
   return ''
 end

@@ -93,15 +93,8 @@ local function before(l, t)
   return arrived(l, area(l, t - l.t0), all)
 end
 
--- slot: the first slot due at or after a time of the era.
+-- slot: the first slot due at or after a time of the era, also if the law of that time is over for long.
 local function slot(t)
-  local l = b.begun == 1 and at(t)
-  if not l then return 0, 0 end
-  return l.id, min(before(l, t), l.last)
-end
-
--- pastSlot: the same for a time whose law may have been forgotten.
-local function pastSlot(t)
   local l = b.begun == 1 and at(t)
   if not l then return 0, 0 end
   while l.t0 > t and l.prev > 0 do

@@ -118,10 +118,7 @@ func (r *Run) endPromise(m *Member, t int64) string {
 	if ends >= t {
 		return m.owner()
 	}
-	at := r.ever.Pos(ends) // its law may be over for long
-	if r.Without.Past {
-		at = r.pos(ends)
-	}
+	at := r.pos(ends)
 	m.held = m.held.Each(func(s *lease.Seg) { s.Since = r.close(m.owner(), *s, at) })
 	return ""
 }

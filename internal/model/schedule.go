@@ -73,12 +73,16 @@ func (l *law) rest(t int64) pacer.Piece {
 	return p
 }
 
-// pos returns the first slot due at or after a time of the era, µs.
+// pos returns the first slot due at or after a time of the era, µs, also if the law of that time is over for long.
 func (r *Run) pos(t int64) lease.Pos {
-	i := r.laws.At(t)
+	laws := r.ever
+	if r.Without.Past {
+		laws = r.laws
+	}
+	i := laws.At(t)
 	if i < 0 {
 		return lease.Pos{}
 	}
-	l := law{r.laws.All()[i]}
-	return lease.Pos{G: l.ID, K: min(l.before(t), r.laws.Cut(i))}
+	l := law{laws.All()[i]}
+	return lease.Pos{G: l.ID, K: min(l.before(t), laws.Cut(i))}
 }

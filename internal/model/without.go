@@ -10,6 +10,6 @@ type Without struct {
 	Owned      bool // a claim takes places that somebody else has claimed
 	Promise    bool // an expired piece is free before its promise ends
 	NewEra     bool // a clock that goes back begins no new era
-	Past       bool // the end of a promise is looked for only in laws that may still be needed
+	Past       bool // positions are looked for only in laws that may still be needed
 	Command    bool // the newest law is taken for a command's, also if it follows from the plan
 }
