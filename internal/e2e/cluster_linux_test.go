@@ -51,11 +51,12 @@ func (b *bed) pair(name string, urls []string, args ...string) []*process {
 	return []*process{launch(b.t, urls[0], "loadworker", args...), launch(b.t, urls[len(urls)-1], "loadworker", args...)}
 }
 
-// allSent checks that a run that has ended sent all that was asked for, however often that changed.
+// allSent checks that a run that has ended sent all that was asked for, however often that changed. On a busy machine a
+// worker may hear late of a stop; the audit counts what it sent meanwhile.
 func (b *bed) allSent(name string) {
 	b.t.Helper()
 	r := b.report(name)
-	if a := r.Audit; a.Sent != a.Asked || a.Completed != a.Sent || b.web.Count() != a.Sent || !r.Complete {
+	if a := r.Audit; a.Sent != a.Asked+a.Overrun || acceptance() && a.Overrun > 0 || a.Completed != a.Sent || b.web.Count() != a.Sent || !r.Complete {
 		b.t.Errorf("%d arrived, %+v, complete %v %v", b.web.Count(), a, r.Complete, r.Notes)
 	}
 }
