@@ -45,7 +45,7 @@ test: deps ## Run all tests, with the race detector where goroutines share somet
 	@$(MAKE) --no-print-directory -j 2 --output-sync=target units fleets
 
 units:
-	nice -n 5 go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
+	nice -n 10 go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
 	go test -timeout 15m $$(go list ./... | grep -E '$(PURE)')
 	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./internal/screen ./internal/ui ./pacer/limit
 	@# What is shipped: modules of their own. Go does not see that files outside of them change.
