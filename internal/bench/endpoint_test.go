@@ -47,6 +47,41 @@ func listening(t *testing.T, o endpointOptions) (*endpoint, string) {
 	return e, address
 }
 
+// stamping returns when the kernel stamps what it receives, and lets it do so until the test ends. It begins some time after
+// the first socket has asked for stamps, on a busy machine later.
+func stamping(t *testing.T) {
+	t.Helper()
+	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s *stamps
+	if failed := raw.Control(func(fd uintptr) { s, err = stamp(int(fd), make([]byte, 1)) }); failed != nil || err != nil {
+		t.Fatal(failed, err)
+	}
+	const wait = 20 * time.Millisecond // between receipt and reading: what has no stamp gets the time of reading
+	for deadline := time.Now().Add(listenPatience); time.Now().Before(deadline); {
+		written := monotonic()
+		if _, err := c.WriteTo([]byte{0}, c.LocalAddr()); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(wait)
+		var at int64
+		if err := raw.Control(func(fd uintptr) { _, at, _ = s.receive(int(fd)) }); err != nil {
+			t.Fatal(err)
+		}
+		if at > 0 && time.Duration(at-written) < wait/2 {
+			return
+		}
+	}
+	t.Fatalf("the kernel stamps nothing within %v", listenPatience)
+}
+
 // TestEndpoint checks that the endpoint counts and times all requests: also two that come in one piece, and those
 // during a stall.
 func TestEndpoint(t *testing.T) {
@@ -58,6 +93,9 @@ func TestEndpoint(t *testing.T) {
 // and read only after it.
 func timed(t *testing.T, stamped bool) {
 	const stall = 200 * time.Millisecond
+	if stamped {
+		stamping(t)
+	}
 	e, address := listening(t, endpointOptions{stallFor: stall, stamped: stamped})
 	conn, err := net.Dial("tcp", address)
 	if err != nil {
@@ -101,6 +139,7 @@ func timed(t *testing.T, stamped bool) {
 // stall is the one whose request came last.
 func TestReceivedInOrder(t *testing.T) {
 	const stall = 200 * time.Millisecond
+	stamping(t)
 	e, address := listening(t, endpointOptions{stallFor: stall, stamped: true})
 	var conns [2]net.Conn
 	for i := range conns {
