@@ -25,7 +25,7 @@ import (
 func TestArchiveIsTheRun(t *testing.T) {
 	besides(t)
 	b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2, Latency: 30 * time.Millisecond}), t.TempDir()
-	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "4s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
+	files, args := map[string]string{}, []string{"--url", web.URL() + "/?a=b", "--qps", "200", "--duration", "6s", "--id", "w1", "--limiter", "token-bucket", "--burst", "50",
 		"--max-connections", "4", "--max-lag", "100ms", "-H", "Authorization: Bearer secret", "--warmup", "1s", "--threshold", "errors:rate<1%", "--threshold", "checks:count>10 over 1s"}
 	for _, format := range render.Formats() {
 		files[format] = filepath.Join(dir, "worker."+format) // only the archive's extension selects a format

@@ -139,8 +139,8 @@ func TestProtocolsAreExact(t *testing.T) {
 				}
 				return ps
 			}
-			ps := start("whole", "--qps", "500", "-n", fmt.Sprint(requests))
-			until(t, "500 requests", func() bool { return c.count() >= 500 })
+			ps := start("whole", "--qps", "250", "-n", fmt.Sprint(requests))
+			until(t, "250 requests", func() bool { return c.count() >= 250 })
 			b.loadctl("set-rate", "whole", "2000")
 			for _, p := range ps {
 				p.wait(0)

@@ -26,12 +26,12 @@ func TestMix(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := append(patient(), "--targets", file, "--qps", "1500", "-n", fmt.Sprint(requests), "--min-workers", "2",
+	args := append(patient(), "--targets", file, "--qps", "1000", "-n", fmt.Sprint(requests), "--min-workers", "2",
 		"--threshold", "errors{step=cart}:rate<1%", "--threshold", "rate{step=browse}:count==8000", "--threshold", "latency{step=cart}:max>1s")
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	all := func() int64 { return often.Count() + seldom.Count() }
 	until(t, "2,000 requests", func() bool { return all() >= 2000 })
-	b.loadctl("set-rate", "x", "1000")
+	b.loadctl("set-rate", "x", "1500")
 	until(t, "3,000 requests", func() bool { return all() >= 3000 })
 	began := often.Now()
 	seldom.Stall(2 * time.Second)
@@ -129,9 +129,9 @@ func TestMixAtRandom(t *testing.T) {
 	} {
 		first.Reset()
 		second.Reset()
-		args := append(append(patient(), "--qps", "1000", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
+		args := append(append(patient(), "--qps", "300", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
 		ps := []*process{b.worker(c.name, args...), b.worker(c.name, args...)}
-		until(t, "500 requests", func() bool { return first.Count()+second.Count() >= 500 })
+		until(t, "300 requests", func() bool { return first.Count()+second.Count() >= 300 })
 		b.loadctl("set-rate", c.name, "2000")
 		for _, p := range ps {
 			p.wait(0)

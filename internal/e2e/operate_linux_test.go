@@ -797,7 +797,7 @@ func TestEmbeddedTwice(t *testing.T) {
 func TestEmbeddedFleet(t *testing.T) {
 	besides(t)
 	e := newEmbedded(t)
-	host := e.host(e.counted("5s", "--min-workers", "3", private(t))...)
+	host := e.host(e.counted("8s", "--min-workers", "3", private(t))...)
 	ps := []*process{host, e.local(), e.local()}
 	e.started(300)
 	watch := launch(t, e.url, "loadctl", "watch", "x", "-o", "json")
@@ -809,7 +809,7 @@ func TestEmbeddedFleet(t *testing.T) {
 	watch.wait(0)
 	r := host.printed()
 	n := e.web.Count()
-	if r.Asked <= 1500 || r.Asked >= 3000 {
+	if r.Asked <= 2400 || r.Asked >= 4800 {
 		t.Errorf("asked %d, and the rate was doubled on the way", r.Asked)
 	}
 	for _, p := range append(ps, watch) {

@@ -109,11 +109,11 @@ func sameState(t *testing.T, dir string) {
 			b := newBed(t)
 			another := &bed{t: t, redis: b.redis, web: b.web, dir: dir}
 			creator := &bed{t: t, redis: b.redis, web: b.web, dir: first}
-			creator.loadctl(append(append([]string{"create", "both"}, patient()...), "--url", b.web.URL(), "--qps", "500", "-n", strconv.Itoa(requests), "--min-workers", "3")...)
+			creator.loadctl(append(append([]string{"create", "both"}, patient()...), "--url", b.web.URL(), "--qps", "250", "-n", strconv.Itoa(requests), "--min-workers", "3")...)
 			ps := []*process{b.worker("both", "--allow-any"), another.worker("both", "--allow-any"), b.worker("both", "--allow-any")}
 			until(t, "requests", func() bool { return b.web.Count() >= 200 })
-			another.loadctl("set-rate", "both", "1000")
-			until(t, "requests", func() bool { return b.web.Count() >= 1000 })
+			another.loadctl("set-rate", "both", "500")
+			until(t, "requests", func() bool { return b.web.Count() >= 600 })
 			b.loadctl("set-rate", "both", "1500")
 			for _, p := range ps {
 				p.wait(0)
