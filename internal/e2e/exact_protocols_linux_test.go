@@ -128,53 +128,65 @@ func counted(t *testing.T, secure bool, args ...string) protocol {
 // killed, what arrived is what was sent, but for what it had in flight or its server had not read, and at most what is lost.
 func TestProtocolsAreExact(t *testing.T) {
 	besides(t)
-	const requests = 3000
-	for name, c := range protocols(t) {
+	for name, p := range protocols(t) {
 		t.Run(name, func(t *testing.T) {
 			b := &bed{t: t, redis: redistest.Start(t)}
-			start := func(run string, more ...string) (ps []*process) {
-				args := append(append(patient(), "--min-workers", "3"), append(c.args, more...)...)
-				for range 3 {
-					ps = append(ps, b.worker(run, args...))
-				}
-				return ps
-			}
-			ps := start("whole", "--qps", "250", "-n", fmt.Sprint(requests))
-			until(t, "250 requests", func() bool { return c.count() >= 250 })
-			b.loadctl("set-rate", "whole", "2000")
-			for _, p := range ps {
-				p.wait(0)
-			}
-			r := b.report("whole")
-			// Overrun is what a worker without a processor sent before it heard of the new rate.
-			if n, a := c.count(), r.Audit; n != requests+a.Overrun || acceptance() && a.Overrun > 0 || a.Sent != n || a.Completed != n || !r.Complete || len(r.Errors) > 0 {
-				t.Errorf("%d arrived, %+v, errors %v, complete %v", n, a, r.Errors, r.Complete)
-			}
-			if c.also != nil {
-				c.also(t, r)
-			}
-			c.reset()
-			ps = start("killed", "--qps", "600", "--duration", "5m", "--on-redis-loss", "stop", "--catch-up", "1s", "--max-lag", "1s")
-			until(t, "600 requests", func() bool { return c.count() >= 600 })
-			ps[0].signal(syscall.SIGKILL)
-			<-ps[0].Exited
-			b.loadctl("set-rate", "killed", "300")
-			until(t, "the end of its promise", func() bool {
-				return slices.ContainsFunc(b.status("killed").Workers, func(w run.Worker) bool { return w.State == "lost" })
-			})
-			then := c.count()
-			until(t, "300 requests of the others", func() bool { return c.count() >= then+300 })
-			if rate := b.status("killed").Rate; rate != 300 {
-				t.Errorf("%g/s", rate)
-			}
-			b.loadctl("stop", "killed")
-			for _, p := range ps[1:] {
-				p.wait(0)
-			}
-			r = b.report("killed")
-			if n, a := c.count(), r.Audit; n < c.least(r) || n > a.Sent+a.Lost || a.Lost == 0 {
-				t.Errorf("%d arrived, %+v", n, a)
-			}
+			p.whole(b)
+			p.reset()
+			p.killed(b)
 		})
+	}
+}
+
+// fleet starts three workers of a run.
+func (p protocol) fleet(b *bed, run string, args ...string) (ps []*process) {
+	all := slices.Concat(patient(), []string{"--min-workers", "3"}, p.args, args)
+	for range 3 {
+		ps = append(ps, b.worker(run, all...))
+	}
+	return ps
+}
+
+// whole is a run whose rate is changed.
+func (p protocol) whole(b *bed) {
+	const requests = 3000
+	ps := p.fleet(b, "whole", "--qps", "250", "-n", fmt.Sprint(requests))
+	until(b.t, "250 requests", func() bool { return p.count() >= 250 })
+	b.loadctl("set-rate", "whole", "2000")
+	for _, w := range ps {
+		w.wait(0)
+	}
+	r := b.report("whole")
+	// Overrun is what a worker without a processor sent before it heard of the new rate.
+	if n, a := p.count(), r.Audit; n != requests+a.Overrun || acceptance() && a.Overrun > 0 || a.Sent != n || a.Completed != n || !r.Complete || len(r.Errors) > 0 {
+		b.t.Errorf("%d arrived, %+v, errors %v, complete %v", n, a, r.Errors, r.Complete)
+	}
+	if p.also != nil {
+		p.also(b.t, r)
+	}
+}
+
+// killed is a run of which a worker is killed, before the rate is changed and the run is stopped.
+func (p protocol) killed(b *bed) {
+	ps := p.fleet(b, "killed", "--qps", "600", "--duration", "5m", "--on-redis-loss", "stop", "--catch-up", "1s", "--max-lag", "1s")
+	until(b.t, "600 requests", func() bool { return p.count() >= 600 })
+	ps[0].signal(syscall.SIGKILL)
+	<-ps[0].Exited
+	b.loadctl("set-rate", "killed", "300")
+	until(b.t, "the end of its promise", func() bool {
+		return slices.ContainsFunc(b.status("killed").Workers, func(w run.Worker) bool { return w.State == "lost" })
+	})
+	then := p.count()
+	until(b.t, "300 requests of the others", func() bool { return p.count() >= then+300 })
+	if rate := b.status("killed").Rate; rate != 300 {
+		b.t.Errorf("%g/s", rate)
+	}
+	b.loadctl("stop", "killed")
+	for _, w := range ps[1:] {
+		w.wait(0)
+	}
+	r := b.report("killed")
+	if n, a := p.count(), r.Audit; n < p.least(r) || n > a.Sent+a.Lost || a.Lost == 0 {
+		b.t.Errorf("%d arrived, %+v", n, a)
 	}
 }
