@@ -67,7 +67,8 @@ func TestSetRateIsFast(t *testing.T) {
 		t.Errorf("%d requests arrived after stop had returned", n-count)
 	}
 	r := b.report("fast")
-	if r.Audit.LateDropped+r.Audit.Skipped+r.Audit.Lost > 0 || written(r) != b.web.Count() {
+	// A stop drops what waits for a connection, which on a quiet machine is nothing.
+	if a := r.Audit; acceptance() && a.LateDropped > 0 || a.Skipped+a.Lost > 0 || written(r) != b.web.Count() {
 		t.Errorf("%d arrived, %+v", b.web.Count(), r.Audit)
 	}
 	times := b.web.Arrivals()

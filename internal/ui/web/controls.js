@@ -10,6 +10,7 @@ import { button, fresh, section } from "./parts.js";
 export function controls(run, tell) {
   const box = section("Control", "controls");
   const set = element("fieldset");
+  set.disabled = true; // the first frame says what is allowed
   const why = element("p", "why");
   why.id = fresh();
   set.setAttribute("aria-describedby", why.id);
