@@ -316,6 +316,47 @@ func TestRefused(t *testing.T) {
 	until(t, "the server to take the client", func() bool { return client.Ping(t.Context()).Err() == nil })
 }
 
+// refusing is a socket whose server refuses it while the first request is written.
+type refusing struct {
+	net.Conn
+
+	writes, closed chan struct{}
+	once           sync.Once
+}
+
+func (r *refusing) Write([]byte) (int, error) {
+	close(r.writes)
+	<-r.closed
+	return 0, net.ErrClosed
+}
+
+func (r *refusing) Read(p []byte) (int, error) {
+	<-r.writes
+	return copy(p, "-ERR max number of clients reached\r\n"), nil
+}
+
+func (r *refusing) Close() error {
+	r.once.Do(func() { close(r.closed) })
+	return nil
+}
+
+func (*refusing) SetWriteDeadline(time.Time) error { return nil }
+
+// TestRefusedInTheWrite: the refusal is the error, and not that of the write which it cuts off. Else a worker would end
+// instead of trying again.
+func TestRefusedInTheWrite(t *testing.T) {
+	t.Parallel()
+	lines := mux.New(func(context.Context, string, string) (net.Conn, error) {
+		return &refusing{writes: make(chan struct{}), closed: make(chan struct{})}, nil
+	})
+	defer lines.Close()
+	c, err := lines.Dial(t.Context(), "tcp", "server")
+	must(t, err)
+	if _, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n")); !errors.Is(err, mux.ErrRefused) {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestClose: afterwards nothing is open, and nothing opens any more.
 func TestClose(t *testing.T) {
 	t.Parallel()

@@ -70,7 +70,7 @@ func (t *trunk) send(from *stream, requests []byte, n int, deadline time.Time) e
 	_ = t.socket.SetWriteDeadline(deadline)
 	if _, err := t.socket.Write(requests); err != nil { // a part may be on its way, so nothing can follow
 		t.end(err)
-		return err
+		return t.over() // a refusal that was read in the meantime says more than the write that it cut off
 	}
 	return nil
 }
