@@ -36,13 +36,11 @@ func damages() map[string]func(ctx context.Context, c *redis.Client, key string)
 			const garbage = "\x00garbage\xff;:,/"
 			switch c.Type(ctx, key).Val() {
 			case "hash":
-				fields := c.HKeys(ctx, key).Val()
-				for _, name := range append(fields, garbage) {
-					if err := c.HSet(ctx, key, name, garbage).Err(); err != nil {
-						return err
-					}
+				var fields []string
+				for _, name := range append(c.HKeys(ctx, key).Val(), garbage) {
+					fields = append(fields, name, garbage)
 				}
-				return nil
+				return c.HSet(ctx, key, fields).Err() // all at once, as workers write too
 			case "zset":
 				for _, member := range append(c.ZRange(ctx, key, 0, -1).Val(), garbage) {
 					if err := c.ZAdd(ctx, key, redis.Z{Score: -1e300, Member: member}).Err(); err != nil {

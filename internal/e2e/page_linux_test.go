@@ -264,8 +264,8 @@ func TestPageSpoiled(t *testing.T) {
 	}
 }
 
-// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it: on a quiet machine within
-// 2 s.
+// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it within 2 s. The time that
+// it takes to look at them does not count.
 func TestPagesAgree(t *testing.T) {
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
@@ -294,13 +294,17 @@ func TestPagesAgree(t *testing.T) {
 	for i, change := range []by{typed(tabs[0]), typed(tabs[1]), byTerminal, func(rate string) { b.change("set-rate", "x", rate) }, typed(tabs[0]), typed(tabs[1])} {
 		rate := fmt.Sprint(150 + 10*i)
 		change(rate)
-		since := time.Now()
-		for _, tab := range tabs {
-			tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, rate))
+		seen := func() time.Duration {
+			since := time.Now()
+			for _, tab := range tabs {
+				tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, rate))
+			}
+			term.See("x  running  " + rate + "/s")
+			return time.Since(since)
 		}
-		term.See("x  running  " + rate + "/s")
-		if late := time.Since(since); acceptance() && late > 2*time.Second {
-			t.Errorf("all show the rate %s after %v", rate, late)
+		late, look := seen(), seen()
+		if late-look > 2*time.Second {
+			t.Errorf("all show the rate %s after %v, and looking takes %v", rate, late, look)
 		}
 	}
 }
