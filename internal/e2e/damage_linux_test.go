@@ -42,12 +42,11 @@ func damages() map[string]func(ctx context.Context, c *redis.Client, key string)
 				}
 				return c.HSet(ctx, key, fields).Err() // all at once, as workers write too
 			case "zset":
+				var members []redis.Z
 				for _, member := range append(c.ZRange(ctx, key, 0, -1).Val(), garbage) {
-					if err := c.ZAdd(ctx, key, redis.Z{Score: -1e300, Member: member}).Err(); err != nil {
-						return err
-					}
+					members = append(members, redis.Z{Score: -1e300, Member: member})
 				}
-				return nil
+				return c.ZAdd(ctx, key, members...).Err()
 			case "stream":
 				return c.XAdd(ctx, &redis.XAddArgs{Stream: key, Values: []string{garbage, garbage}}).Err()
 			default:

@@ -32,7 +32,7 @@ func TestTwoRunsSideBySide(t *testing.T) {
 		t.Errorf("two: %d arrived, %+v", paths["/two"], r.Audit)
 	}
 	if r := b.report("one"); paths["/one"] != written(r) || paths["/one"] != still {
-		t.Errorf("one: %d arrived, %d of them before the pause ended, %+v", paths["/one"], still, r.Audit)
+		t.Errorf("one: %d arrived, %d of them when the other run had ended, %+v", paths["/one"], still, r.Audit)
 	}
 	if list := b.loadctl("ls"); !strings.Contains(list, "one") || !strings.Contains(list, "two") {
 		t.Errorf("ls: %s", list)

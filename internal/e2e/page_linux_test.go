@@ -264,8 +264,8 @@ func TestPageSpoiled(t *testing.T) {
 	}
 }
 
-// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it within 2 s. The time that
-// it takes to look at them does not count.
+// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it within 2 s. On a busy machine
+// the time that it takes to look at them does not count.
 func TestPagesAgree(t *testing.T) {
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
@@ -303,7 +303,7 @@ func TestPagesAgree(t *testing.T) {
 			return time.Since(since)
 		}
 		late, look := seen(), seen()
-		if late-look > 2*time.Second {
+		if late-look > 2*time.Second || acceptance() && late > 2*time.Second {
 			t.Errorf("all show the rate %s after %v, and looking takes %v", rate, late, look)
 		}
 	}
