@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 )
@@ -165,7 +166,7 @@ func TestGrant(t *testing.T) {
 	for name, kind := range grantKinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, client *redis.Client) {
+			redistest.Each(t, func(t *testing.T, client rdb.Client) {
 				seeds := uint64(4)
 				if strings.HasSuffix(t.Name(), "embedded") {
 					seeds = 1
@@ -203,7 +204,7 @@ type grantLaw struct{ from, until, rate, burst int64 }
 
 const never = 1 << 60
 
-func newGranting(t *testing.T, client *redis.Client, kind grantKind, seed uint64) *granting {
+func newGranting(t *testing.T, client rdb.Client, kind grantKind, seed uint64) *granting {
 	client.FlushDB(t.Context())
 	g := &granting{bench: newBench(t, client), kind: kind, seed: seed, rng: rand.New(rand.NewPCG(seed, uint64(len(kind.script)))), now: 1_700_000_000_000_000}
 	text := lua.Text("grant/" + kind.script)
@@ -315,7 +316,7 @@ func TestGrantClockBack(t *testing.T) {
 	for name, kind := range grantKinds() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, client *redis.Client) {
+			redistest.Each(t, func(t *testing.T, client rdb.Client) {
 				g := newGranting(t, client, kind, 1)
 				second := func() (sum int64) {
 					for range 100 {

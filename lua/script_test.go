@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
@@ -21,7 +22,7 @@ import (
 // bench calls the scripts with any arguments. Its keys have names that no run has: scripts must not rely on names.
 type bench struct {
 	*testing.T
-	client *redis.Client
+	client rdb.Client
 	keys   map[string]string
 }
 
@@ -29,10 +30,10 @@ type bench struct {
 func each(t *testing.T, test func(t *testing.T, b *bench)) {
 	t.Helper()
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, newBench(t, client)) })
+	redistest.Each(t, func(t *testing.T, client rdb.Client) { test(t, newBench(t, client)) })
 }
 
-func newBench(t *testing.T, client *redis.Client) *bench {
+func newBench(t *testing.T, client rdb.Client) *bench {
 	b := &bench{T: t, client: client, keys: map[string]string{}}
 	for i, part := range []string{"budget", "workers", "due", "rich", "loose", "laws", "log", "events", "spec", "totals", "snapshots", "series"} {
 		b.keys[part] = fmt.Sprintf("{tag}%d", 100-i)

@@ -6,14 +6,13 @@ import (
 	"math"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
 // TestStruct: a real server and the embedded one, which has struct.lua, store numbers alike.
 func TestStruct(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		run := func(script string, args ...any) (string, error) {
 			return client.Eval(t.Context(), read("struct")+script, nil, args...).Text()
 		}

@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
@@ -42,7 +41,7 @@ func describing(more ...string) [][]string {
 }
 
 // waiting creates the run "there", which waits for two workers.
-func waiting(t *testing.T, client *redis.Client) *run.Run {
+func waiting(t *testing.T, client rdb.Client) *run.Run {
 	t.Helper()
 	spec := spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 2,
@@ -331,7 +330,7 @@ func badRuns() []mistake {
 
 // TestServersThatRefuse: the message has the server's words and ours, and the data in Redis stays unchanged.
 func TestServersThatRefuse(t *testing.T) {
-	for _, s := range clitest.Servers(t, func(client *redis.Client) { waiting(t, client) }) {
+	for _, s := range clitest.Servers(t, func(client rdb.Client) { waiting(t, client) }) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Setenv("LOADCTL_REDIS", s.URL)
 			var all []clitest.Refusal
@@ -511,7 +510,7 @@ func TestBrokenRuns(t *testing.T) {
 }
 
 // meetBroken runs each command on a broken run: it is refused, ls still lists the run, and rm leaves nothing behind.
-func meetBroken(t *testing.T, client *redis.Client, c brokenRun) {
+func meetBroken(t *testing.T, client rdb.Client, c brokenRun) {
 	t.Helper()
 	var refusals []clitest.Refusal
 	for _, line := range c.lines {
@@ -536,7 +535,7 @@ func meetBroken(t *testing.T, client *redis.Client, c brokenRun) {
 }
 
 // dump returns all data of a server, in its own form, and restore brings it back.
-func dump(t *testing.T, client *redis.Client) map[string]string {
+func dump(t *testing.T, client rdb.Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for key := range redistest.Contents(t, client) {
@@ -545,7 +544,7 @@ func dump(t *testing.T, client *redis.Client) map[string]string {
 	return all
 }
 
-func restore(t *testing.T, client *redis.Client, all map[string]string) {
+func restore(t *testing.T, client rdb.Client, all map[string]string) {
 	t.Helper()
 	client.FlushDB(t.Context())
 	for key, text := range all {

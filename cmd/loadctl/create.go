@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 )
@@ -39,7 +39,7 @@ func (f *creation) check(c *cobra.Command, name string) (spec.Spec, error) {
 }
 
 // open checks the flags, connects to the server and creates the run. The caller closes the client.
-func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (client redis.UniversalClient, r *run.Run, created bool, err error) {
+func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (client rdb.Client, r *run.Run, created bool, err error) {
 	spec, err := f.check(c, name)
 	if err != nil {
 		return nil, nil, false, err
@@ -58,7 +58,7 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 
 // create makes the run, or opens the existing one if its spec is the same. A run that has ended is an error: nothing
 // would be sent.
-func (f *creation) create(ctx context.Context, client redis.UniversalClient, name string, asked spec.Spec) (*run.Run, bool, error) {
+func (f *creation) create(ctx context.Context, client rdb.Client, name string, asked spec.Spec) (*run.Run, bool, error) {
 	r, created, err := run.Create(ctx, client, name, asked, f.how.Options())
 	if created {
 		err = f.spec.Data().Files.Store(ctx, r)

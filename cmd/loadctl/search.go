@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/search"
 	"github.com/loadctl/loadctl/internal/watch"
@@ -191,7 +191,7 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 }
 
 // open creates the run that the flags describe, or opens an existing one. The caller closes the client.
-func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (client redis.UniversalClient, r *run.Run, err error) {
+func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (client rdb.Client, r *run.Run, err error) {
 	if f.spec.Given(c) {
 		client, r, _, err = f.creation.open(c, server, name)
 	} else {

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -101,7 +101,7 @@ func unconfirmed(ctx context.Context, done []Stopped) error {
 }
 
 // going returns the names of the runs that have not ended, and of those that cannot be reached.
-func going(ctx context.Context, client redis.UniversalClient) ([]string, error) {
+func going(ctx context.Context, client rdb.Client) ([]string, error) {
 	entries, err := run.List(ctx, client)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (f *stopAll) ask(c *cobra.Command, names []string) error {
 }
 
 // stopEach returns the result for each run, in the order of names. With show it prints a line as each run stops.
-func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names []string) []Stopped {
+func stopEach(c *cobra.Command, client rdb.Client, show bool, names []string) []Stopped {
 	done := make([]Stopped, len(names))
 	var printing sync.Mutex
 	warned := false
@@ -181,7 +181,7 @@ func stopEach(c *cobra.Command, client redis.UniversalClient, show bool, names [
 }
 
 // stopOne stops a run. It calls before first.
-func stopOne(ctx context.Context, client redis.UniversalClient, name string, before func(*run.Run), waiting func([]run.Pending)) Stopped {
+func stopOne(ctx context.Context, client rdb.Client, name string, before func(*run.Run), waiting func([]run.Pending)) Stopped {
 	s := Stopped{Change: run.Change{Run: name, Command: "stop"}}
 	r, err := run.Open(ctx, client, name)
 	if err == nil {

@@ -12,12 +12,12 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/ui"
 )
 
@@ -260,11 +260,11 @@ func (f *uiFlags) tryRedis(c *cobra.Command, reach *reached, archives bool) erro
 type reached struct {
 	server *cli.Redis
 	mu     sync.Mutex
-	client redis.UniversalClient
+	client rdb.Client
 }
 
 // connect returns the client. It may be called from any goroutine; only one tries at a time.
-func (r *reached) connect(ctx context.Context) (redis.UniversalClient, error) {
+func (r *reached) connect(ctx context.Context) (rdb.Client, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.client != nil {

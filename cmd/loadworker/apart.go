@@ -5,10 +5,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -20,7 +19,7 @@ type redisTarget interface {
 // apart refuses to send load to the Redis that holds the run: the load would slow down what controls it, and a command
 // such as FLUSHALL would end it. It compares the run_id of the servers, and their addresses where that cannot be read.
 // A target that cannot be reached is not that Redis, because the worker has just reached it.
-func apart(ctx context.Context, client redis.UniversalClient, target targets.Target, log *slog.Logger) error {
+func apart(ctx context.Context, client rdb.Client, target targets.Target, log *slog.Logger) error {
 	t, ok := target.(redisTarget)
 	if !ok {
 		return nil

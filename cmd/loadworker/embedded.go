@@ -8,11 +8,10 @@ import (
 	"net"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 )
@@ -83,7 +82,7 @@ func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 
 // same joins the run in a server that nobody named, if its description is the same as ours. It sends nothing of our
 // description there: another user's process may listen at that port, and headers and body are private.
-func (f *runFlags) same(ctx context.Context, client redis.UniversalClient, asked spec.Spec) (*run.Run, error) {
+func (f *runFlags) same(ctx context.Context, client rdb.Client, asked spec.Spec) (*run.Run, error) {
 	r, err := run.Open(ctx, client, f.name)
 	if err != nil {
 		return nil, cli.Config(err)

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/files"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -276,7 +276,7 @@ func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, ta
 
 // enter creates the run or joins it; without a spec it only joins. reach says why the target cannot be reached, or is
 // nil.
-func (f *runFlags) enter(ctx context.Context, client redis.UniversalClient, spec *spec.Spec, reach error, log *slog.Logger) (*run.Run, error) {
+func (f *runFlags) enter(ctx context.Context, client rdb.Client, spec *spec.Spec, reach error, log *slog.Logger) (*run.Run, error) {
 	if spec == nil {
 		return f.join(ctx, client, log)
 	}
@@ -332,7 +332,7 @@ func overAlready(r *run.Run) error {
 }
 
 // join opens a run that others described.
-func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *slog.Logger) (*run.Run, error) {
+func (f *runFlags) join(ctx context.Context, client rdb.Client, log *slog.Logger) (*run.Run, error) {
 	r, err := run.Open(ctx, client, f.name)
 	if f.wait && errors.Is(err, run.ErrNoRun) {
 		log.Info("waiting for the run to be created", "run", f.name)
@@ -354,7 +354,7 @@ func (f *runFlags) join(ctx context.Context, client redis.UniversalClient, log *
 }
 
 // created opens the run once somebody has created it.
-func (f *runFlags) created(ctx context.Context, client redis.UniversalClient) (*run.Run, error) {
+func (f *runFlags) created(ctx context.Context, client rdb.Client) (*run.Run, error) {
 	waiting, done := f.start.Created(ctx, f.name)
 	defer done()
 	for {

@@ -4,15 +4,14 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
 // waiting creates the run "there", which waits for two workers.
-func waiting(t *testing.T, client *redis.Client) {
+func waiting(t *testing.T, client rdb.Client) {
 	t.Helper()
 	if _, _, err := run.Create(t.Context(), client, "there", specOf(t, described()[3:]...), run.Options{}); err != nil {
 		t.Fatal(err)
@@ -28,7 +27,7 @@ func joining() []string { return []string{"run", "--run", "there", "--allow-any"
 
 // TestServersThatRefuse: a worker that could never take part says so and does not wait.
 func TestServersThatRefuse(t *testing.T) {
-	for _, s := range clitest.Servers(t, func(client *redis.Client) { waiting(t, client) }) {
+	for _, s := range clitest.Servers(t, func(client rdb.Client) { waiting(t, client) }) {
 		t.Run(s.Name, func(t *testing.T) {
 			t.Setenv("LOADCTL_REDIS", s.URL)
 			lines := [][]string{described(), append(described(), "--run", "other")}

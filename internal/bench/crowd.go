@@ -13,10 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/member"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/internal/worker"
@@ -62,7 +61,7 @@ func crowdPart(args []string) error {
 }
 
 // tell runs a part that needs Redis, and prints its result as JSON.
-func tell[T any](url string, part func(context.Context, redis.UniversalClient) (T, error)) error {
+func tell[T any](url string, part func(context.Context, rdb.Client) (T, error)) error {
 	ctx := context.Background()
 	client, err := link.Connect(ctx, url)
 	if err != nil {
@@ -77,7 +76,7 @@ func tell[T any](url string, part func(context.Context, redis.UniversalClient) (
 }
 
 // run lets all workers take part in one run, and measures Redis meanwhile.
-func (c crowd) run(ctx context.Context, client redis.UniversalClient) (crowded, error) {
+func (c crowd) run(ctx context.Context, client rdb.Client) (crowded, error) {
 	if c.workers == 0 {
 		return c.look(ctx, client, time.Now().Add(c.warm))
 	}
@@ -135,7 +134,7 @@ func begun(ctx context.Context, r *run.Run, started *atomic.Int64, failed <-chan
 }
 
 // look measures what Redis does, from the given time until shortly before the run's end.
-func (c crowd) look(ctx context.Context, client redis.UniversalClient, from time.Time) (crowded, error) {
+func (c crowd) look(ctx context.Context, client rdb.Client, from time.Time) (crowded, error) {
 	time.Sleep(time.Until(from))
 	began := time.Now()
 	before, err := c.spent(ctx, client)
@@ -152,7 +151,7 @@ func (c crowd) look(ctx context.Context, client redis.UniversalClient, from time
 
 // spent returns what Redis has done so far. A renewal calls TIME once and a snapshot never does: this tells them
 // apart.
-func (c crowd) spent(ctx context.Context, client redis.UniversalClient) (crowded, error) {
+func (c crowd) spent(ctx context.Context, client rdb.Client) (crowded, error) {
 	used, err := cpu(c.server)
 	if err != nil {
 		return crowded{}, err

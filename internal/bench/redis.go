@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // A server is a private redis-server on the endpoint's core.
@@ -78,7 +80,7 @@ type tally struct {
 	took  time.Duration // by the clock
 }
 
-func commandStats(ctx context.Context, client redis.UniversalClient) (commands, error) {
+func commandStats(ctx context.Context, client rdb.Client) (commands, error) {
 	info, err := client.InfoMap(ctx, "commandstats").Result()
 	if err != nil {
 		return nil, err

@@ -11,8 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
@@ -74,7 +73,7 @@ func throngPart(args []string) error {
 }
 
 // run runs the throng from its start to its end.
-func (t *throng) run(ctx context.Context, client redis.UniversalClient) (said thronged, err error) {
+func (t *throng) run(ctx context.Context, client rdb.Client) (said thronged, err error) {
 	r, _, err := run.Create(ctx, client, t.name, spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(t.rate), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: int64(t.workers),
 	}, run.Options{})
@@ -106,7 +105,7 @@ func (t *throng) run(ctx context.Context, client redis.UniversalClient) (said th
 }
 
 // measure takes all figures that are measured while the run goes on.
-func (t *throng) measure(ctx context.Context, client redis.UniversalClient, r *run.Run, started *atomic.Int64, said *thronged) (err error) {
+func (t *throng) measure(ctx context.Context, client rdb.Client, r *run.Run, started *atomic.Int64, said *thronged) (err error) {
 	if said.crowded, err = t.look(ctx, client, time.UnixMicro(started.Load()).Add(t.warm)); err != nil {
 		return err
 	}
@@ -186,7 +185,7 @@ func (t *throng) freeze() (float64, error) {
 }
 
 // held returns the memory that Redis uses, in MB.
-func held(ctx context.Context, client redis.UniversalClient) (float64, error) {
+func held(ctx context.Context, client rdb.Client) (float64, error) {
 	info, err := client.InfoMap(ctx, "memory").Result()
 	if err != nil {
 		return 0, err

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -83,7 +83,7 @@ func (r *Redis) Warn(tell func(string)) { r.warn = tell }
 func (r *Redis) Use(address string) { r.address = address }
 
 // Connect reaches the server.
-func (r *Redis) Connect(ctx context.Context) (redis.UniversalClient, error) {
+func (r *Redis) Connect(ctx context.Context) (rdb.Client, error) {
 	address, err := r.Address()
 	if err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (r *Redis) Link(ctx context.Context, name string, patience time.Duration, t
 }
 
 // unverified warns, once, of a connection that is not safe.
-func (r *Redis) unverified(client redis.UniversalClient) {
+func (r *Redis) unverified(client rdb.Client) {
 	if why := link.UnverifiedWarning(client); why != "" && r.warn != nil {
 		r.warn(why)
 		r.warn = nil
@@ -124,7 +124,7 @@ func (r *Redis) unverified(client redis.UniversalClient) {
 }
 
 // Open reaches the server and opens a run. The caller closes the client.
-func (r *Redis) Open(ctx context.Context, name string) (redis.UniversalClient, *run.Run, error) {
+func (r *Redis) Open(ctx context.Context, name string) (rdb.Client, *run.Run, error) {
 	client, err := r.Connect(ctx)
 	if err != nil {
 		return nil, nil, err

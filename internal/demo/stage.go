@@ -6,11 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -27,7 +26,7 @@ type stage struct {
 	screen *screen
 	redis  *embedded.Server
 	target *arrivals.Server
-	client redis.UniversalClient
+	client rdb.Client
 	run    *run.Run
 	fleet  *fleet
 	start  time.Time // the run's first t0, by Redis' clock, which is this machine's

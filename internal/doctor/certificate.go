@@ -1,13 +1,12 @@
 package doctor
 
 import (
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // certificate warns about a connection that does not check the server's certificate. Other connections get no finding.
-func certificate(client redis.UniversalClient) []Finding {
+func certificate(client rdb.Client) []Finding {
 	if link.UnverifiedWarning(client) == "" {
 		return nil
 	}

@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -55,7 +54,7 @@ func TestClusterNodeTimeout(t *testing.T) {
 }
 
 // clusterFinding returns the finding about the cluster as a whole.
-func clusterFinding(t *testing.T, client redis.UniversalClient) Finding {
+func clusterFinding(t *testing.T, client rdb.Client) Finding {
 	t.Helper()
 	for _, f := range Redis(t.Context(), client, 0) {
 		if f.Check == "cluster" {

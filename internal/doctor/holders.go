@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -17,7 +18,7 @@ import (
 type Holders struct{ ids, addresses map[string]bool }
 
 // FindHolders asks the servers of a client who they are.
-func FindHolders(ctx context.Context, client redis.UniversalClient) Holders {
+func FindHolders(ctx context.Context, client rdb.Client) Holders {
 	h := Holders{map[string]bool{}, map[string]bool{}}
 	var mu sync.Mutex // a cluster is asked by several goroutines
 	ask := func(ctx context.Context, c *redis.Client) error {

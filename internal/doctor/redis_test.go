@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 )
@@ -21,7 +22,7 @@ import (
 const secret = "hunter2"
 
 // diagnosed returns the findings about a server by check. The checks must leave its keys unchanged.
-func diagnosed(t *testing.T, client, admin *redis.Client) map[string]Finding {
+func diagnosed(t *testing.T, client, admin rdb.Client) map[string]Finding {
 	t.Helper()
 	before := keys(t, admin)
 	findings := map[string]Finding{}
@@ -38,7 +39,7 @@ func diagnosed(t *testing.T, client, admin *redis.Client) map[string]Finding {
 }
 
 // keys returns all keys, and the runs in the list of runs.
-func keys(t *testing.T, client *redis.Client) []string {
+func keys(t *testing.T, client rdb.Client) []string {
 	t.Helper()
 	all, err := client.Keys(t.Context(), "*").Result()
 	runs, err2 := client.ZRange(t.Context(), "load:runs", 0, -1).Result()
@@ -161,7 +162,7 @@ func await(t *testing.T, what string, condition func() bool) {
 }
 
 // as returns a client of a user with these permissions.
-func as(t *testing.T, server *redistest.Server, name, rules string) *redis.Client {
+func as(t *testing.T, server *redistest.Server, name, rules string) rdb.Client {
 	t.Helper()
 	args := []any{"ACL", "SETUSER", name, "on", ">" + secret}
 	for rule := range strings.FieldsSeq(rules) {
@@ -175,7 +176,7 @@ func as(t *testing.T, server *redistest.Server, name, rules string) *redis.Clien
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	return client.(*redis.Client)
+	return client
 }
 
 func TestUsers(t *testing.T) {
@@ -262,7 +263,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 }
 
 // before does something once, before a command is sent.
-func before(client *redis.Client, is func(redis.Cmder) bool, do func()) {
+func before(client rdb.Client, is func(redis.Cmder) bool, do func()) {
 	done := false
 	client.AddHook(hook(func(_ context.Context, cmd redis.Cmder) {
 		if is(cmd) && !done {
@@ -282,10 +283,10 @@ func renewal(cmd redis.Cmder) bool {
 // TestHangingServer: it may hang before the first check, or in the middle of the scratch run.
 func TestHangingServer(t *testing.T) {
 	t.Parallel()
-	for name, at := range map[string]func(*redis.Client, *redistest.Server){
-		"from the start": func(_ *redis.Client, s *redistest.Server) { s.Pause() },
-		"no wake-up":     func(c *redis.Client, s *redistest.Server) { before(c, message, s.Pause) },
-		"half-way":       func(c *redis.Client, s *redistest.Server) { before(c, renewal, s.Pause) },
+	for name, at := range map[string]func(rdb.Client, *redistest.Server){
+		"from the start": func(_ rdb.Client, s *redistest.Server) { s.Pause() },
+		"no wake-up":     func(c rdb.Client, s *redistest.Server) { before(c, message, s.Pause) },
+		"half-way":       func(c rdb.Client, s *redistest.Server) { before(c, renewal, s.Pause) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -319,7 +320,7 @@ func TestHangingServer(t *testing.T) {
 // TestInterrupted: Ctrl-C in the middle of the scratch run leaves no trace of it.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		existed := 0

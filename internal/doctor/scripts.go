@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -54,7 +55,7 @@ func (s *server) scratch(ctx context.Context) (name string) {
 }
 
 // live plays the life of a run, as far as it gets.
-func live(ctx context.Context, client redis.UniversalClient, name string) error {
+func live(ctx context.Context, client rdb.Client, name string) error {
 	spec := spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(1), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1,
 	}
@@ -98,7 +99,7 @@ func away(err error) bool {
 
 // remove removes all data of a run, also if the data is not whole or ctx has ended: a script that fails half-way is not
 // undone.
-func remove(ctx context.Context, client redis.UniversalClient, name string) error {
+func remove(ctx context.Context, client rdb.Client, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
 	err := run.Discard(ctx, client, name)

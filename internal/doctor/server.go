@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // serverCheck is one check of a server.
@@ -40,7 +41,7 @@ func serverChecks() []serverCheck {
 // ctx has ended, if the client obeys contexts, as link.Connect's do.
 //
 // expected is how many workers are to connect; 0 = not given.
-func Redis(ctx context.Context, client redis.UniversalClient, expected int) []Finding {
+func Redis(ctx context.Context, client rdb.Client, expected int) []Finding {
 	findings, checks := certificate(client), serverChecks()
 	switch c := client.(type) {
 	case *redis.ClusterClient:
@@ -64,9 +65,9 @@ func inspect(ctx context.Context, s *server, checks []serverCheck) []Finding {
 
 // server is the input of the server checks. It is for one goroutine.
 type server struct {
-	node   redis.UniversalClient // one process
-	whole  redis.UniversalClient // where runs are: the same, or the cluster of the node
-	silent bool                  // it has stopped answering
+	node   rdb.Client // one process
+	whole  rdb.Client // where runs are: the same, or the cluster of the node
+	silent bool       // it has stopped answering
 
 	expected int // workers; 0 = not given
 

@@ -13,11 +13,16 @@ import (
 // wakeTime bounds how long a message may take.
 const wakeTime = 2 * time.Second
 
+// subscriber is a client that listens to channels: one of a server, or of a cluster.
+type subscriber interface {
+	Subscribe(ctx context.Context, channels ...string) *redis.PubSub
+}
+
 // wakeUps checks that messages arrive: a command uses them to tell the workers at once that the run has changed.
 // Nothing else would show that they are forbidden, because workers hear of a change at their next renewal anyway.
 func wakeUps(ctx context.Context, s *server) Finding {
 	channel := run.KeysOf(s.scratch(ctx)).Control // on this node; another node's own finding says that it is missing
-	listening := s.whole.Subscribe(ctx, channel)
+	listening := s.whole.(subscriber).Subscribe(ctx, channel)
 	defer func() { _ = listening.Close() }()                         // it was only read from
 	defer context.AfterFunc(ctx, func() { _ = listening.Close() })() // the wait has its own deadline
 	err := heard[*redis.Subscription](ctx, listening)

@@ -11,15 +11,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 )
 
 // damages are what may happen to one key of a running run: somebody deletes it, or writes something else there.
-func damages() map[string]func(ctx context.Context, c *redis.Client, key string) error {
-	return map[string]func(ctx context.Context, c *redis.Client, key string) error{
-		"deleted": func(ctx context.Context, c *redis.Client, key string) error { return c.Del(ctx, key).Err() },
-		"of another type": func(ctx context.Context, c *redis.Client, key string) error {
+func damages() map[string]func(ctx context.Context, c rdb.Client, key string) error {
+	return map[string]func(ctx context.Context, c rdb.Client, key string) error{
+		"deleted": func(ctx context.Context, c rdb.Client, key string) error { return c.Del(ctx, key).Err() },
+		"of another type": func(ctx context.Context, c rdb.Client, key string) error {
 			is := c.Type(ctx, key).Val()
 			_, err := c.TxPipelined(ctx, func(p redis.Pipeliner) error {
 				p.Del(ctx, key)
@@ -32,7 +33,7 @@ func damages() map[string]func(ctx context.Context, c *redis.Client, key string)
 			})
 			return err
 		},
-		"garbage": func(ctx context.Context, c *redis.Client, key string) error {
+		"garbage": func(ctx context.Context, c rdb.Client, key string) error {
 			const garbage = "\x00garbage\xff;:,/"
 			switch c.Type(ctx, key).Val() {
 			case "hash":
@@ -106,7 +107,7 @@ func TestDamagedKeys(t *testing.T) {
 }
 
 // damaged plays a run of two workers one of whose keys is damaged after a while.
-func (b *bed) damaged(part, how string, damage func(ctx context.Context, c *redis.Client, key string) error) {
+func (b *bed) damaged(part, how string, damage func(ctx context.Context, c rdb.Client, key string) error) {
 	b.t.Helper()
 	const rate = 200
 	args := []string{"--qps", fmt.Sprint(rate), "--duration", "4s", "--permit-for", "1s"}

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -40,7 +39,7 @@ func cell(tables targets.Tables) string {
 }
 
 // create creates or joins the run x.
-func create(t *testing.T, client *redis.Client, s spec.Spec) *run.Run {
+func create(t *testing.T, client rdb.Client, s spec.Spec) *run.Run {
 	t.Helper()
 	r, _, err := run.Create(t.Context(), client, "x", s, run.Options{Keep: time.Hour})
 	if err != nil {
@@ -52,7 +51,7 @@ func create(t *testing.T, client *redis.Client, s spec.Spec) *run.Run {
 // TestFilesTravelWithTheRun: a worker that joins by name gets the files from Redis, for as long as the run lives there.
 // They go with the run.
 func TestFilesTravelWithTheRun(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		s, files := withFile(t, "name\nAnn\n")
 		r := create(t, client, s)
 		for range 2 { // two workers may store them

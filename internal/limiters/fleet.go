@@ -8,11 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/member"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -107,7 +106,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 
 // create makes a new run, even if the measurement is interrupted in the meantime: else nobody would know of the run and
 // remove it.
-func (m Measurement) create(ctx context.Context, client redis.UniversalClient, spec spec.Spec) (*run.Run, error) {
+func (m Measurement) create(ctx context.Context, client rdb.Client, spec spec.Spec) (*run.Run, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
 	defer cancel()
 	r, _, err := run.Create(ctx, client, "limiters-"+run.NewID(), spec, run.Options{Keep: time.Hour})
@@ -115,7 +114,7 @@ func (m Measurement) create(ctx context.Context, client redis.UniversalClient, s
 }
 
 // tidy removes a run that has no workers any more.
-func tidy(ctx context.Context, client redis.UniversalClient, r *run.Run) {
+func tidy(ctx context.Context, client rdb.Client, r *run.Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
 	defer cancel()
 	_ = run.Discard(ctx, client, r.Name) // or it expires by itself

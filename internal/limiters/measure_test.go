@@ -7,14 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
 // brief is a measurement for tests: windows of 100 permits.
-func brief(client *redis.Client) Measurement {
-	return Measurement{Redis: "redis://" + client.Options().Addr, QPS: 500, Duration: 600 * time.Millisecond,
+func brief(client rdb.Client) Measurement {
+	return Measurement{Redis: redistest.URL(client), QPS: 500, Duration: 600 * time.Millisecond,
 		Window: 200 * time.Millisecond, Burst: 250}
 }
 
@@ -22,7 +21,7 @@ func brief(client *redis.Client) Measurement {
 // keys that expire soon.
 func TestMeasure(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		m := brief(client)
 		var lines []string
 		seen, err := m.Run(t.Context(), Table(), func(s Seen) { lines = append(lines, s.Line()) })

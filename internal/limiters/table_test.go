@@ -9,8 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -57,7 +56,7 @@ type cost struct {
 	sent, received int64 // bytes
 }
 
-func costs(t *testing.T, client *redis.Client) (c cost) {
+func costs(t *testing.T, client rdb.Client) (c cost) {
 	t.Helper()
 	info, err := client.InfoMap(t.Context(), "stats", "commandstats").Result()
 	if err != nil {
@@ -87,7 +86,7 @@ func near(got, table float64, percent float64) bool { return math.Abs(got-table)
 
 // checkCall makes one call, and then so many that reading the statistics does not matter, and compares them with the
 // table.
-func checkCall(t *testing.T, client *redis.Client, l Limiter, call func() error) {
+func checkCall(t *testing.T, client rdb.Client, l Limiter, call func() error) {
 	t.Helper()
 	const many = 50
 	must := func(err error) {
@@ -141,7 +140,7 @@ func TestCalls(t *testing.T) {
 }
 
 // renewals makes the calls of one worker of a run that goes on.
-func renewals(t *testing.T, client *redis.Client) func() error {
+func renewals(t *testing.T, client rdb.Client) func() error {
 	t.Helper()
 	r, _, err := run.Create(t.Context(), client, "checkout", spec.Spec{
 		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(500), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1,

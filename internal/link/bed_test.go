@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -16,14 +15,14 @@ func secrets() []string { return []string{"hunter2", "hunter3", "hunter4"} }
 // bed is a private Redis.
 type bed struct {
 	*testing.T
-	client *redis.Client
+	client rdb.Client
 }
 
 // each runs a test on a real and on an embedded server.
 func each(t *testing.T, test func(t *testing.T, b *bed)) {
 	t.Helper()
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, &bed{T: t, client: client}) })
+	redistest.Each(t, func(t *testing.T, client rdb.Client) { test(t, &bed{T: t, client: client}) })
 }
 
 // newBed returns a real server, for tests of what only a real server can do.

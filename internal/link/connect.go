@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // Connect reaches the Redis server at a URL in one of go-redis' forms: redis://[user:password@]host:port/db,
@@ -24,12 +26,12 @@ import (
 //
 // The client does not repeat calls to a single server: the protocol of renewals does that, with a sequence number.
 // The client of a cluster does repeat them, within the time of one call on a single server.
-func Connect(ctx context.Context, address string) (redis.UniversalClient, error) {
+func Connect(ctx context.Context, address string) (rdb.Client, error) {
 	return connect(ctx, address, nil)
 }
 
 // connect is Connect. All connections of the client are those of the link; nil = the client has its own.
-func connect(ctx context.Context, address string, link *Link) (redis.UniversalClient, error) {
+func connect(ctx context.Context, address string, link *Link) (rdb.Client, error) {
 	if file, ok := strings.CutPrefix(address, "@"); ok {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -84,7 +86,7 @@ func hint(scheme string, err error) string {
 
 // greet makes one call that any server answers, or returns errNode. When ctx ends it returns at once. A call to a
 // server that hangs only ends at its deadline, so greet closes the connection.
-func greet(ctx context.Context, client redis.UniversalClient) error {
+func greet(ctx context.Context, client rdb.Client) error {
 	limit, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	hangUp := context.AfterFunc(ctx, func() { _ = client.Close() })
@@ -150,7 +152,7 @@ func host(u *url.URL) string {
 }
 
 // open makes the client that the URL asks for. It does not connect yet.
-func open(u *url.URL, link *Link) (redis.UniversalClient, error) {
+func open(u *url.URL, link *Link) (rdb.Client, error) {
 	if u.Query().Has("master_name") {
 		return openSentinel(u, link)
 	}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // errNode: the named server is a node of a cluster, and its client must know the others.
@@ -31,7 +33,7 @@ func ask(ctx context.Context, client *redis.Client) error {
 }
 
 // openCluster returns a client of the whole cluster. The URL names some of its nodes.
-func openCluster(u *url.URL, link *Link) (redis.UniversalClient, error) {
+func openCluster(u *url.URL, link *Link) (rdb.Client, error) {
 	o, err := clusterOptions(u)
 	if err != nil {
 		return nil, misread(u, err, "redis://[user:password@]host:port?addr=host:port&addr=host:port")

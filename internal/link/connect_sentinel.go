@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/mux"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // Watched is a client of the master that Sentinels name. When they name another master, it moves there.
@@ -83,7 +84,7 @@ const sentinelForm = "redis://[user:password@]sentinel:26379[/db]?master_name=NA
 
 // openSentinel returns a client of the master that the URL names. The URL lists its Sentinels. User, password and
 // database are those of the master. A password of the Sentinels is another part of the URL.
-func openSentinel(u *url.URL, link *Link) (redis.UniversalClient, error) {
+func openSentinel(u *url.URL, link *Link) (rdb.Client, error) {
 	query := u.Query()
 	addrs, err := sentinelAddrs(u, query)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // place.
 func TestConnectErrorsShowNoPassword(t *testing.T) {
 	b := newBed(t)
-	addr := b.client.Options().Addr
+	addr := redistest.Addr(b.client)
 	if err := b.client.ConfigSet(t.Context(), "requirepass", "right").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestConnect(t *testing.T) {
 // TestConnectToEither: both kinds of server answer the calls that open a connection.
 func TestConnectToEither(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		client, err := Connect(t.Context(), "redis://"+b.client.Options().Addr)
+		client, err := Connect(t.Context(), redistest.URL(b.client))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,11 +3,11 @@ package link
 import (
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // connected returns a client that is closed at the end of the test.
-func connected(t *testing.T, address string) redis.UniversalClient {
+func connected(t *testing.T, address string) rdb.Client {
 	t.Helper()
 	client, err := Connect(t.Context(), address)
 	if err != nil {

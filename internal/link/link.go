@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/mux"
 	"github.com/loadctl/loadctl/internal/outage"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 const (
@@ -23,13 +24,13 @@ const (
 // Link is a worker's way to Redis. All its calls and messages use one connection to each server. So a server with
 // room for 10,000 clients has room for as many workers. docs/adr/0015-one-connection.md tells how.
 type Link struct {
-	Client  redis.UniversalClient // as from Connect
+	Client  rdb.Client // as from Connect
 	address string
 	name    string
 	lines   *mux.Dialer
 
 	mu    sync.Mutex
-	aside redis.UniversalClient // nil = not needed yet
+	aside rdb.Client // nil = not needed yet
 }
 
 // New is Connect for a worker. Redis shows the name in CLIENT LIST. A client_name in the URL wins over it.
@@ -128,7 +129,7 @@ func (l *Link) subscribe(ctx context.Context, channel string) error {
 
 // Aside returns another connection, which is opened at the first call. It is for reading the results of the whole
 // fleet: on the link a renewal would wait behind them.
-func (l *Link) Aside(ctx context.Context) (redis.UniversalClient, error) {
+func (l *Link) Aside(ctx context.Context) (rdb.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.aside == nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -81,18 +82,18 @@ func command(r *bufio.Reader) (args []string, err error) {
 // TestReplyBombs: a server that announces gigabytes costs the client at most 64 MB, and the call fails.
 func TestReplyBombs(t *testing.T) {
 	const huge = "2147483648\r\n"
-	calls := map[string]func(redis.UniversalClient) error{
-		"HGETALL": func(c redis.UniversalClient) error { return c.HGetAll(t.Context(), "k").Err() },
-		"GET":     func(c redis.UniversalClient) error { return c.Get(t.Context(), "k").Err() },
-		"LRANGE":  func(c redis.UniversalClient) error { return c.LRange(t.Context(), "k", 0, 1).Err() },
-		"XRANGE":  func(c redis.UniversalClient) error { return c.XRange(t.Context(), "k", "-", "+").Err() },
-		"EVALSHA": func(c redis.UniversalClient) error { return c.EvalSha(t.Context(), "x", nil).Err() },
-		"EXEC": func(c redis.UniversalClient) error {
+	calls := map[string]func(rdb.Client) error{
+		"HGETALL": func(c rdb.Client) error { return c.HGetAll(t.Context(), "k").Err() },
+		"GET":     func(c rdb.Client) error { return c.Get(t.Context(), "k").Err() },
+		"LRANGE":  func(c rdb.Client) error { return c.LRange(t.Context(), "k", 0, 1).Err() },
+		"XRANGE":  func(c rdb.Client) error { return c.XRange(t.Context(), "k", "-", "+").Err() },
+		"EVALSHA": func(c rdb.Client) error { return c.EvalSha(t.Context(), "x", nil).Err() },
+		"EXEC": func(c rdb.Client) error {
 			_, err := c.TxPipelined(t.Context(), func(p redis.Pipeliner) error { return p.Get(t.Context(), "k").Err() })
 			return err
 		},
-		"SUBSCRIBE": func(c redis.UniversalClient) error {
-			_, err := c.Subscribe(t.Context(), "k").Receive(t.Context())
+		"SUBSCRIBE": func(c rdb.Client) error {
+			_, err := c.(*redis.Client).Subscribe(t.Context(), "k").Receive(t.Context())
 			return err
 		},
 	}

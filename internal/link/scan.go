@@ -3,7 +3,7 @@ package link
 import (
 	"context"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // scanCount is about how many fields one reply has.
@@ -12,7 +12,7 @@ const scanCount = 1000
 // ScanHash reads a hash that may be large, field by field: HGETALL would block the server, and all renewals. A field
 // that changes in between is read as before or after the change. A field that is there all the time is never missing,
 // and none is read twice.
-func ScanHash(ctx context.Context, client redis.UniversalClient, key string, read func(name, text string) error) error {
+func ScanHash(ctx context.Context, client rdb.Client, key string, read func(name, text string) error) error {
 	known := map[string]bool{}
 	for cursor := uint64(0); ; {
 		page, next, err := client.HScan(ctx, key, cursor, "", scanCount).Result()

@@ -4,11 +4,13 @@ import (
 	"crypto/tls"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // UnverifiedWarning returns a warning if the URL of the server turns off the check of its certificate with
 // skip_verify; else "".
-func UnverifiedWarning(client redis.UniversalClient) string {
+func UnverifiedWarning(client rdb.Client) string {
 	var config *tls.Config
 	switch c := client.(type) {
 	case *redis.Client:

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
@@ -25,7 +26,7 @@ import (
 // scripts is the protocol on a real server. Arguments replace the TIME call and the server's identity.
 type scripts struct {
 	t        *testing.T
-	client   *redis.Client
+	client   rdb.Client
 	run      string
 	identity string
 	texts    map[string]*redis.Script
@@ -46,12 +47,12 @@ func timed(name string) *redis.Script {
 	return redis.NewScript("local ID, CLOCK = ARGV[#ARGV - 2], { ARGV[#ARGV - 1], ARGV[#ARGV] }\nfor _ = 1, 3 do ARGV[#ARGV] = nil end\n" + text)
 }
 
-func newScripts(t *testing.T, client *redis.Client, run string) *scripts {
+func newScripts(t *testing.T, client rdb.Client, run string) *scripts {
 	s := &scripts{t: t, client: client, run: run, texts: map[string]*redis.Script{}}
 	for _, name := range []string{"make", "renew", "order", "remove"} {
 		s.texts[name] = timed(name)
 	}
-	sub := client.PSubscribe(t.Context(), s.channel()+"*")
+	sub := client.(*redis.Client).PSubscribe(t.Context(), s.channel()+"*")
 	t.Cleanup(func() { sub.Close() })
 	if _, err := sub.Receive(t.Context()); err != nil {
 		t.Fatal(err)
@@ -441,7 +442,7 @@ func TestScriptEqualsModel(t *testing.T) {
 }
 
 // equal plays seeds, or LOADCTL_SEEDS.
-func equal(t *testing.T, client *redis.Client, seeds uint64) {
+func equal(t *testing.T, client rdb.Client, seeds uint64) {
 	if n, err := strconv.ParseUint(os.Getenv("LOADCTL_SEEDS"), 10, 64); err == nil {
 		seeds = n
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/loadctl/loadctl/internal/mux"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -73,8 +74,8 @@ func until(t *testing.T, what string, ok func() bool) {
 // connection.
 func TestOneSocket(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
-		client, lines, sockets := shared(t, direct.Options().Addr)
+	redistest.Each(t, func(t *testing.T, direct rdb.Client) {
+		client, lines, sockets := shared(t, redistest.Addr(direct))
 		subscribe(t, client, lines, "news")
 		var all sync.WaitGroup
 		for i := range 20 {
@@ -166,8 +167,8 @@ func far(t *testing.T, server string, delay time.Duration) string {
 // TestMessages: messages come in order, also beside calls, and also in a burst of 10,000.
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
-		client, lines, _ := shared(t, direct.Options().Addr)
+	redistest.Each(t, func(t *testing.T, direct rdb.Client) {
+		client, lines, _ := shared(t, redistest.Addr(direct))
 		subscribe(t, client, lines, "news")
 		const n = 10_000
 		read := make(chan int)
@@ -203,8 +204,8 @@ func TestMessages(t *testing.T) {
 // TestSlowReader: a slow reader blocks nobody, and finds the newest messages in order. An empty message only wakes.
 func TestSlowReader(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, direct *redis.Client) {
-		client, lines, _ := shared(t, direct.Options().Addr)
+	redistest.Each(t, func(t *testing.T, direct rdb.Client) {
+		client, lines, _ := shared(t, redistest.Addr(direct))
 		subscribe(t, client, lines, "news")
 		must(t, direct.Publish(t.Context(), "news", "").Err())
 		<-lines.Wake()

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // hashSlots is the number of hash slots of a Redis Cluster.
@@ -19,7 +21,7 @@ type Cluster struct {
 	Masters  []*Server
 	Replicas []*Server // replica i is of master i
 	args     []string
-	client   *redis.ClusterClient
+	client   rdb.Client
 }
 
 // StartCluster starts n masters, 3 or more, each with the args as in Start. It returns when each of them accepts
@@ -76,7 +78,7 @@ func (c *Cluster) Replicate(t testing.TB) {
 }
 
 // Client returns the cluster's own client, the same at each call, closed when the test ends.
-func (c *Cluster) Client() *redis.ClusterClient { return c.client }
+func (c *Cluster) Client() rdb.Client { return c.client }
 
 // Addrs returns host:port of each master.
 func (c *Cluster) Addrs() []string {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // Contents returns all data of the client's database, by key, as texts that are equal if the data is equal. It does not
 // use DUMP, which the embedded server has for strings only. Lifetimes are not included.
-func Contents(t testing.TB, client *redis.Client) map[string]string {
+func Contents(t testing.TB, client rdb.Client) map[string]string {
 	t.Helper()
 	keys, err := client.Keys(t.Context(), "*").Result()
 	if err != nil {
@@ -25,7 +25,7 @@ func Contents(t testing.TB, client *redis.Client) map[string]string {
 	return all
 }
 
-func content(ctx context.Context, client *redis.Client, key string) (string, error) {
+func content(ctx context.Context, client rdb.Client, key string) (string, error) {
 	kind, err := client.Type(ctx, key).Result()
 	if err != nil {
 		return "", err

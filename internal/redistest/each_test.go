@@ -5,14 +5,14 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // TestEachIsPrivate: both servers answer, each is its own, and both are empty at the start.
 func TestEachIsPrivate(t *testing.T) {
 	var names sync.Map
 	t.Run("group", func(t *testing.T) {
-		Each(t, func(t *testing.T, client *redis.Client) {
+		Each(t, func(t *testing.T, client rdb.Client) {
 			if all := Contents(t, client); len(all) != 0 {
 				t.Errorf("at the start there is %v", all)
 			}
@@ -40,7 +40,7 @@ func TestEachIsPrivate(t *testing.T) {
 // TestContents: every change of the data shows in its key, and in no other.
 func TestContents(t *testing.T) {
 	t.Parallel()
-	Each(t, func(t *testing.T, client *redis.Client) {
+	Each(t, func(t *testing.T, client rdb.Client) {
 		before := Contents(t, client)
 		for _, command := range [][]any{
 			{"SET", "string", "a"}, {"SET", "string", "b"}, {"SET", "other", "b"},

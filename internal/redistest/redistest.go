@@ -26,6 +26,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 const (
@@ -43,7 +45,7 @@ type Server struct {
 	args   []string
 	own    func() []string // what comes before args; nil = arguments
 	port   int
-	client *redis.Client
+	client rdb.Client
 
 	mu      sync.Mutex
 	process *process // the last one started; it may be dead
@@ -107,7 +109,7 @@ func (s *Server) arguments() []string {
 }
 
 // newClient returns a client that is closed when the test ends.
-func newClient(t testing.TB, url string) *redis.Client {
+func newClient(t testing.TB, url string) rdb.Client {
 	t.Helper()
 	options, err := redis.ParseURL(url)
 	if err != nil {
@@ -132,7 +134,7 @@ func (s *Server) URL() string {
 
 // Client returns the server's own client, the same at each call, closed when the test ends. Use it to set up and read
 // state. It obeys context deadlines, and retries as go-redis does.
-func (s *Server) Client() *redis.Client {
+func (s *Server) Client() rdb.Client {
 	return s.client
 }
 

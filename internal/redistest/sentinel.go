@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // MasterName is the name of the master for the Sentinels of StartWatched.
@@ -153,7 +155,7 @@ func (s *Server) await(t testing.TB, what string, ok func() bool) {
 const Soon = 1500 * time.Millisecond
 
 // GoesOver checks that a client is with this master soon: a call without a repetition succeeds there.
-func GoesOver(t *testing.T, client redis.UniversalClient, master *Server) {
+func GoesOver(t *testing.T, client rdb.Client, master *Server) {
 	t.Helper()
 	key, began := rand.Text(), time.Now()
 	for {

@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -89,7 +88,7 @@ func firstLine(b *testing.B, loadctl, redisURL string) time.Duration {
 
 // crowd makes a run in which this many workers have published this many seconds at this rate. There are twenty
 // different workers; all others repeat them.
-func crowd(b *testing.B, client *redis.Client, workers, rate int, seconds int64) {
+func crowd(b *testing.B, client rdb.Client, workers, rate int, seconds int64) {
 	b.Helper()
 	ctx := context.Background()
 	spec := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(int64(workers * rate)), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1}

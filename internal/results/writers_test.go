@@ -9,6 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
+	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -18,7 +20,7 @@ import (
 // split sends each command of a pipeline by itself, so that commands of others can come in between.
 type split struct {
 	redis.Hook
-	client *redis.Client
+	client rdb.Client
 }
 
 func (a split) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -43,7 +45,7 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 		r, _ := b.create("x", constant(5000), run.Options{})
 		stop := b.writers(r)
 		defer stop()
-		other := redis.NewClient(b.client.Options())
+		other := redistest.Another(b, b.client)
 		defer other.Close()
 		other.AddHook(split{client: b.client})
 		slowly, err := run.Open(t.Context(), other, "x")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -253,7 +254,7 @@ func TestRampIsComputedAnew(t *testing.T) {
 			each(t, func(t *testing.T, b *bed) {
 				r, _ := b.create("x", constant(100), Options{})
 				b.member(r, "w").start()
-				slow := redis.NewClient(b.client.Options())
+				slow := redistest.Another(b, b.client)
 				defer slow.Close()
 				other, err := Open(t.Context(), slow, "x")
 				if err != nil {
@@ -286,7 +287,7 @@ func TestRampIsSetAtOnce(t *testing.T) {
 		spec.Stages = []string{"5s:200", "1h:200"}
 		r, _ := b.create("x", spec, Options{})
 		b.member(r, "w").start()
-		own := redis.NewClient(b.client.Options())
+		own := redistest.Another(b, b.client)
 		defer own.Close()
 		other, err := Open(t.Context(), own, "x")
 		if err != nil {

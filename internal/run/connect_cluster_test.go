@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -193,7 +192,7 @@ func TestClusterHangs(t *testing.T) {
 }
 
 // leased makes the first call of a new worker.
-func leased(ctx context.Context, r *Run, client redis.UniversalClient, patience time.Duration) (lease.Reply, error) {
+func leased(ctx context.Context, r *Run, client rdb.Client, patience time.Duration) (lease.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return r.Arcs(client).Renew(ctx, lease.NewHolder(NewID(), NewID(), 1).Call())

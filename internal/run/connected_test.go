@@ -3,13 +3,12 @@ package run
 import (
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // connected returns a client that is closed at the end of the test.
-func connected(t *testing.T, address string) redis.UniversalClient {
+func connected(t *testing.T, address string) rdb.Client {
 	t.Helper()
 	client, err := link.Connect(t.Context(), address)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
@@ -69,7 +70,7 @@ type Run struct {
 	// it or publishes lists it.
 	Unlisted error
 
-	Client redis.UniversalClient
+	Client rdb.Client
 	Keys   Keys
 	keep   time.Duration // as the run was created with; 0 = unknown
 }
@@ -86,7 +87,7 @@ const DefaultKeep = 7 * 24 * time.Hour
 
 // Create creates the run, or joins the run of this name if its spec is the same. Of many callers one creates. A
 // *DifferentError lists how the specs differ.
-func Create(ctx context.Context, client redis.UniversalClient, name string, asked spec.Spec, o Options) (r *Run, created bool, err error) {
+func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o Options) (r *Run, created bool, err error) {
 	if err := ValidateNewName(name); err != nil {
 		return nil, false, err
 	}
@@ -151,7 +152,7 @@ func Create(ctx context.Context, client redis.UniversalClient, name string, aske
 func (r *Run) Lifetime() time.Duration { return cmp.Or(r.keep, DefaultKeep) }
 
 // handle makes a Run from the reply of the make script.
-func handle(client redis.UniversalClient, name string, reply []string) (*Run, error) {
+func handle(client rdb.Client, name string, reply []string) (*Run, error) {
 	if len(reply) != 3 || reply[0] == "BROKEN" {
 		return nil, spec.Broken(name, "a part of it is missing")
 	}
@@ -163,7 +164,7 @@ func handle(client redis.UniversalClient, name string, reply []string) (*Run, er
 }
 
 // Open returns the run of this name, or ErrNoRun.
-func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
+func Open(ctx context.Context, client rdb.Client, name string) (*Run, error) {
 	r, err := named(ctx, client, name)
 	if err != nil {
 		return nil, err
@@ -172,7 +173,7 @@ func Open(ctx context.Context, client redis.UniversalClient, name string) (*Run,
 }
 
 // named is Open without the phase, for a run whose state may be damaged.
-func named(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
+func named(ctx context.Context, client rdb.Client, name string) (*Run, error) {
 	if err := ValidateName("run", name); err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func lifetime(kept string) time.Duration {
 
 // described returns a run's spec and the fields uid and keep of its budget, nil if they are missing. It uses no
 // transaction, which a full server refuses. It reads the uid twice to check that all belongs to one run.
-func described(ctx context.Context, client redis.UniversalClient, keys Keys) (*redis.StringCmd, []any, error) {
+func described(ctx context.Context, client rdb.Client, keys Keys) (*redis.StringCmd, []any, error) {
 	for {
 		var text *redis.StringCmd
 		var budget, again *redis.SliceCmd

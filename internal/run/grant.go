@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -15,12 +16,12 @@ import (
 // Grants asks the limiter of a run for a worker. Its errors say what to do. It is safe for concurrent use.
 type Grants struct {
 	run    *Run
-	client redis.UniversalClient
+	client rdb.Client
 	script *redis.Script
 }
 
 // Grants returns a Grants that calls over client.
-func (r *Run) Grants(client redis.UniversalClient) *Grants {
+func (r *Run) Grants(client rdb.Client) *Grants {
 	return &Grants{run: r, client: client, script: lua.Grant(r.Spec.LimiterSettings().Script)}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -18,7 +19,7 @@ import (
 // Arcs renews a worker's pieces of the run. Its errors say what to do. It is safe for concurrent use.
 type Arcs struct {
 	run    *Run
-	client redis.UniversalClient
+	client rdb.Client
 	script *redis.Script
 
 	mu    sync.Mutex
@@ -26,7 +27,7 @@ type Arcs struct {
 }
 
 // Arcs returns an Arcs that calls over client, which should be one of its own.
-func (r *Run) Arcs(client redis.UniversalClient) *Arcs {
+func (r *Run) Arcs(client rdb.Client) *Arcs {
 	return &Arcs{run: r, client: client, script: lua.Renew()}
 }
 
@@ -111,7 +112,7 @@ func (r *Run) Aside(ctx context.Context, l *link.Link) (*Run, error) {
 }
 
 // WithClient returns the run over another client.
-func (r *Run) WithClient(client redis.UniversalClient) *Run {
+func (r *Run) WithClient(client rdb.Client) *Run {
 	over := *r
 	over.Client = client
 	return &over
@@ -119,7 +120,7 @@ func (r *Run) WithClient(client redis.UniversalClient) *Run {
 
 // makeState makes the state of a run, or finds the existing one. laws are what a worker knows of a run that Redis has
 // lost. The reply is that of the make script.
-func (r *Run) makeState(ctx context.Context, client redis.UniversalClient, asked spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
+func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
 	p, err := asked.Plan()
 	if err != nil {
 		return nil, err

@@ -12,12 +12,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // refusing returns a client of a server that answers everything with one error.
-func refusing(t *testing.T, answer string) *redis.Client {
+func refusing(t *testing.T, answer string) rdb.Client {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,11 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/mux"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -195,7 +194,7 @@ func TestWakeups(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
 		b.member(r, "w").start()
-		l := linked(t, "redis://"+b.client.Options().Addr)
+		l := linked(t, redistest.URL(b.client))
 		wake := l.Wakeups(t.Context(), r.Keys.Control)
 		woken(t, "the subscription", wake)
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(5), 0))
@@ -268,7 +267,7 @@ func TestLostLinkWakes(t *testing.T) {
 }
 
 // hears publishes messages until one arrives. Messages before a subscription are lost.
-func hears(t *testing.T, l *link.Link, r *Run, server redis.UniversalClient) {
+func hears(t *testing.T, l *link.Link, r *Run, server rdb.Client) {
 	t.Helper()
 	for began := time.Now(); ; {
 		_ = server.Publish(t.Context(), r.Keys.Control, "law") // the subscription may not exist yet

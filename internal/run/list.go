@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/report"
 )
@@ -42,7 +43,7 @@ const (
 // List returns all runs, oldest first. It forgets names whose state has expired. A run that cannot be reached,
 // because its part of the cluster is down, is an Entry with an Err. If ctx has ended, List also returns what was
 // read.
-func List(ctx context.Context, client redis.UniversalClient) ([]Entry, error) {
+func List(ctx context.Context, client rdb.Client) ([]Entry, error) {
 	names, err := client.ZRangeWithScores(ctx, index, 0, -1).Result()
 	if err != nil {
 		err = link.Advise(fmt.Errorf("list runs: %w", err))
@@ -123,7 +124,7 @@ func (r *Run) created(ctx context.Context) time.Time {
 
 // entry returns the line of one run. Its only error is ErrNoRun. A run that cannot be read is listed too, as its name
 // is taken.
-func entry(ctx context.Context, client redis.UniversalClient, name string) (Entry, error) {
+func entry(ctx context.Context, client rdb.Client, name string) (Entry, error) {
 	e := Entry{Run: name, Setting: report.Setting{Flags: []string{}, Withheld: []string{}}}
 	if ValidateName("run", name) != nil {
 		return e, ErrNoRun

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -23,7 +22,7 @@ func apart(t *testing.T, c *redistest.Cluster, n int) (names []string) {
 }
 
 // listed returns the names of all runs, with the phase of each.
-func listed(t *testing.T, client redis.UniversalClient) string {
+func listed(t *testing.T, client rdb.Client) string {
 	t.Helper()
 	entries, err := List(t.Context(), client)
 	if err != nil {
@@ -41,7 +40,7 @@ func listed(t *testing.T, client redis.UniversalClient) string {
 }
 
 // back restarts a master that was killed, and waits until the client reaches it.
-func back(t *testing.T, s *redistest.Server, client redis.UniversalClient) {
+func back(t *testing.T, s *redistest.Server, client rdb.Client) {
 	t.Helper()
 	s.Restart()
 	for deadline := time.Now().Add(20 * time.Second); client.ZCard(t.Context(), index).Err() != nil; time.Sleep(10 * time.Millisecond) {
@@ -110,7 +109,7 @@ func TestWithoutTheList(t *testing.T) {
 }
 
 // relists checks which commands add a missing run to the list.
-func relists(t *testing.T, client redis.UniversalClient, r *Run) {
+func relists(t *testing.T, client rdb.Client, r *Run) {
 	t.Helper()
 	events, err := r.Events(t.Context(), 1)
 	if err != nil {

@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
@@ -19,17 +18,17 @@ var ErrListed = errors.New("the run is removed, but the list of runs still names
 // Remove deletes a run's state. It refuses a run with members unless force is set, as they would end with an error.
 // It also refuses a run if it cannot find out. With ErrListed only the entry in the list is left: another Remove, or
 // List, removes it.
-func Remove(ctx context.Context, client redis.UniversalClient, name string, force bool) error {
+func Remove(ctx context.Context, client rdb.Client, name string, force bool) error {
 	return remove(ctx, client, name, force, true)
 }
 
 // Discard is Remove with force, for a run to which no worker will come back. Nothing is left of it.
-func Discard(ctx context.Context, client redis.UniversalClient, name string) error {
+func Discard(ctx context.Context, client rdb.Client, name string) error {
 	return remove(ctx, client, name, true, false)
 }
 
 // remove is Remove. told: tell its workers that the run was removed and not lost.
-func remove(ctx context.Context, client redis.UniversalClient, name string, force, told bool) error {
+func remove(ctx context.Context, client rdb.Client, name string, force, told bool) error {
 	if err := ValidateName("run", name); err != nil {
 		return err
 	}

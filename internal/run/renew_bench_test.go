@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
@@ -27,7 +28,7 @@ type fleet struct {
 }
 
 // newFleet makes a run that begins when n members are there, and its members. Promises last a minute.
-func newFleet(tb testing.TB, client *redis.Client, n int) *fleet {
+func newFleet(tb testing.TB, client rdb.Client, n int) *fleet {
 	tb.Helper()
 	f := &fleet{TB: tb, client: client, renew: lua.Renew()}
 	for name := range strings.FieldsSeq("budget workers due rich loose laws log events spec totals snapshots series data stopped limiter") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
@@ -38,14 +39,14 @@ func constant(qps int64) spec.Spec {
 // bed is a private Redis.
 type bed struct {
 	*testing.T
-	client *redis.Client
+	client rdb.Client
 }
 
 // each runs a test on a real and on an embedded server.
 func each(t *testing.T, test func(t *testing.T, b *bed)) {
 	t.Helper()
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) { test(t, &bed{T: t, client: client}) })
+	redistest.Each(t, func(t *testing.T, client rdb.Client) { test(t, &bed{T: t, client: client}) })
 }
 
 // newBed returns a real server, for tests of what only a real server can do.
@@ -213,7 +214,7 @@ func (b *bed) events(r *Run) string {
 
 // hooked opens the run with a client of its own that has a hook.
 func (b *bed) hooked(r *Run, hook redis.Hook) *Run {
-	own := redis.NewClient(b.client.Options())
+	own := redistest.Another(b, b.client)
 	b.Cleanup(func() { own.Close() })
 	own.AddHook(hook)
 	return r.WithClient(own)

@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
@@ -29,7 +28,7 @@ func BenchmarkSnapshot(b *testing.B) {
 }
 
 // snapshots publishes for 100 workers in turn, each time a second with this many requests.
-func snapshots(b *testing.B, client *redis.Client, rate int) (call func()) {
+func snapshots(b *testing.B, client rdb.Client, rate int) (call func()) {
 	b.Helper()
 	spec := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(20_000), MaxLag: time.Second, CatchUp: time.Second, MinWorkers: 1}
 	r, _, err := run.Create(context.Background(), client, "bench", spec, run.Options{})

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // stoppedFor is how long workers are told that a run was stopped while Redis had lost it. A new run of that name ends
@@ -19,7 +19,7 @@ const restoreTime = time.Second
 // StopLost is for a run that Redis does not have. Workers may have it, and restore it. StopLost leaves a note for
 // them that it is stopped. If one of them has restored it, StopLost returns the run: it is stopped then, or Stop must
 // be called. Else it returns ErrNoRun.
-func StopLost(ctx context.Context, client redis.UniversalClient, name string) (*Run, error) {
+func StopLost(ctx context.Context, client rdb.Client, name string) (*Run, error) {
 	if err := client.Set(ctx, KeysOf(name).Stopped, Who(), stoppedFor).Err(); err != nil {
 		return nil, fmt.Errorf("stop %s: %w; workers that still have it cannot be told: %w", name, ErrNoRun, unwritten(err))
 	}

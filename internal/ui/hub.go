@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
@@ -32,7 +31,7 @@ const lookedBack = 10 * time.Minute
 // ends a while after the last one. Its methods may be called from any goroutine.
 type Hub struct {
 	ctx     context.Context // ends all watchers
-	connect func(context.Context) (redis.UniversalClient, error)
+	connect func(context.Context) (rdb.Client, error)
 	program string // what its reports say made them
 	control bool
 	linger  time.Duration // how long a run is watched after the last page has left
@@ -43,7 +42,7 @@ type Hub struct {
 }
 
 // newHub returns a hub that watches until ctx ends.
-func newHub(ctx context.Context, connect func(context.Context) (redis.UniversalClient, error), program string, control bool) *Hub {
+func newHub(ctx context.Context, connect func(context.Context) (rdb.Client, error), program string, control bool) *Hub {
 	return &Hub{ctx: ctx, connect: connect, program: program, control: control, linger: afterPages, watchers: map[string]*watcher{}}
 }
 

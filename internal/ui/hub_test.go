@@ -7,8 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -20,7 +19,7 @@ import (
 type bed struct {
 	*testing.T
 	hub    *Hub
-	client *redis.Client
+	client rdb.Client
 }
 
 // newBed returns a hub that watches a run for a moment after the last page has left.
@@ -28,7 +27,7 @@ func newBed(t *testing.T) *bed {
 	t.Helper()
 	t.Parallel()
 	client := redistest.Start(t).Client()
-	h := newHub(t.Context(), func(context.Context) (redis.UniversalClient, error) { return client, nil }, "loadctl test", true)
+	h := newHub(t.Context(), func(context.Context) (rdb.Client, error) { return client, nil }, "loadctl test", true)
 	h.linger = 50 * time.Millisecond
 	return &bed{t, h, client}
 }

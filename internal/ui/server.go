@@ -12,8 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
 )
@@ -21,7 +20,7 @@ import (
 // Options say what a Server shows, to whom, and what it lets them do.
 type Options struct {
 	Version string
-	Connect func(context.Context) (redis.UniversalClient, error) // reaches Redis, once or each time; it is called often
+	Connect func(context.Context) (rdb.Client, error) // reaches Redis, once or each time; it is called often
 
 	Archives []Archive
 

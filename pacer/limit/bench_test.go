@@ -11,6 +11,7 @@ import (
 	"github.com/go-redis/redis_rate/v10"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 )
@@ -48,14 +49,14 @@ func BenchmarkTake(b *testing.B) {
 	})
 }
 
-func load(b *testing.B, client *redis.Client, script *redis.Script) {
+func load(b *testing.B, client rdb.Client, script *redis.Script) {
 	if err := script.Load(b.Context(), client).Err(); err != nil {
 		b.Fatal(err)
 	}
 }
 
 // measure makes b.N calls by 1, 8 and 64 clients.
-func measure(b *testing.B, client *redis.Client, call func() error) {
+func measure(b *testing.B, client rdb.Client, call func() error) {
 	for _, clients := range []int{1, 8, 64} {
 		b.Run(fmt.Sprint(clients), func(b *testing.B) {
 			if err := call(); err != nil { // creates the connections and loads the scripts
@@ -86,7 +87,7 @@ func measure(b *testing.B, client *redis.Client, call func() error) {
 }
 
 // report asks Redis for the cost of the calls.
-func report(b *testing.B, client *redis.Client) {
+func report(b *testing.B, client rdb.Client) {
 	info, err := client.InfoMap(b.Context(), "stats", "commandstats").Result()
 	if err != nil {
 		b.Fatal(err)

@@ -8,8 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 )
@@ -38,7 +37,7 @@ func TestConformance(t *testing.T) {
 	for name := range promises() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			redistest.Each(t, func(t *testing.T, client *redis.Client) {
+			redistest.Each(t, func(t *testing.T, client rdb.Client) {
 				for check, run := range checks() {
 					s := of(t, client, name)
 					run(s)
@@ -391,7 +390,7 @@ func checkRemaining(s *subject) {
 // an error.
 func TestLostState(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for name := range promises() {
 			s := of(t, client, name)
 			s.key = len(name) * 100
@@ -415,7 +414,7 @@ func TestLostState(t *testing.T) {
 // TestYears: a bucket that is used now and then for thirty years is exact to the µs at the end.
 func TestYears(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for _, name := range []string{"leaky-bucket", "token-bucket", "gcra"} {
 			s := of(t, client, name)
 			s.key = len(name)
@@ -444,7 +443,7 @@ func TestYears(t *testing.T) {
 // behind it cannot be given back.
 func TestGiveBack(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		s := of(t, client, "leaky-bucket")
 		l := law{10, second, 10}
 		back := func(name int) int64 {

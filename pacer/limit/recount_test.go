@@ -4,8 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer/limit"
 )
@@ -18,7 +17,7 @@ func buckets() []string { return []string{"leaky-bucket", "token-bucket", "token
 func TestLowered(t *testing.T) {
 	t.Parallel()
 	const year, most = 366 * day, int64(1_000_000_000)
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for i, name := range buckets() {
 			s := of(t, client, name)
 			s.key = i * 100
@@ -61,7 +60,7 @@ func TestLowered(t *testing.T) {
 // TestLoweredByLibrary: the times in the answer of a lowered limiter fit into a Duration.
 func TestLoweredByLibrary(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for _, name := range []string{"leaky-bucket", "token-bucket", "gcra"} {
 			r := must(t, name, client, "lowered", limit.PerWindow(1_000_000, 24*time.Hour))
 			if a, err := r.Take(t.Context(), 1_000_000); err != nil || a.Granted != 1_000_000 {
@@ -93,7 +92,7 @@ func TestLoweredByLibrary(t *testing.T) {
 func TestMixedParts(t *testing.T) {
 	t.Parallel()
 	l := law{10, 2 * second, 10}
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for i, parts := range [][2]int64{{20, 1}, {1, 20}, {10, 7}, {1000, 3}, {2, 3}} {
 			s := of(t, client, "sliding-window")
 			s.key = 1000 + i
@@ -125,7 +124,7 @@ func TestMixedParts(t *testing.T) {
 // changes nothing.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for _, name := range []string{"leaky-bucket", "token-bucket", "gcra"} {
 			for _, c := range []struct {
 				limit limit.Limit
@@ -160,7 +159,7 @@ func TestTooLarge(t *testing.T) {
 // TestTooLargeInScript: the script makes this check itself, only for limiters that count drops.
 func TestTooLargeInScript(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for drops, good := range map[int]bool{0: true, 1: false} {
 			err := setLimit(t, client, 1, 366*day, 1_000_000_000, drops)
 			if (err == nil) != good || !good && client.Exists(t.Context(), "limit").Val() != 0 {
@@ -180,7 +179,7 @@ func TestTooLargeInScript(t *testing.T) {
 // TestLimitKept: refused calls do not prolong the life of a limit that was set, unless it still has to refuse calls.
 func TestLimitKept(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		number := 0
 		for name := range promises() {
 			s := of(t, client, name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer/limit"
 )
@@ -29,7 +30,7 @@ func must(t testing.TB, name string, client redis.Scripter, key string, l limit.
 // Meanwhile Redis forgets the scripts now and then.
 func TestConcurrent(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for _, name := range limit.Names() {
 			l := limit.PerWindow(50, 100*time.Millisecond)
 			from := client.Time(t.Context()).Val()
@@ -64,7 +65,7 @@ func TestConcurrent(t *testing.T) {
 // TestWait: all waiting callers are served, not sooner than the limit allows.
 func TestWait(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for _, name := range limit.Names() {
 			r := must(t, name, client, "shared", limit.PerWindow(5, 50*time.Millisecond))
 			start := time.Now()
@@ -88,7 +89,7 @@ func TestWait(t *testing.T) {
 // back.
 func TestWaitEnds(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for _, name := range limit.Names() {
 			r := must(t, name, client, "ends", limit.PerWindow(3, time.Hour))
 			if err := r.Wait(t.Context(), 4); !errors.Is(err, limit.ErrNever) {
@@ -117,7 +118,7 @@ func TestWaitEnds(t *testing.T) {
 // TestGiveUp: a caller that gives up leaves the queue of a leaky bucket.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		r := must(t, "leaky-bucket", client, "queue", limit.PerWindow(1, time.Hour), limit.Burst(3))
 		if err := r.Wait(t.Context(), 1); err != nil {
 			t.Fatal(err)
@@ -152,7 +153,7 @@ func TestGiveUp(t *testing.T) {
 // TestSetLimit: all users of a limiter follow a new limit from their next call on. Callers that are waiting do so too.
 func TestSetLimit(t *testing.T) {
 	t.Parallel()
-	redistest.Each(t, func(t *testing.T, client *redis.Client) {
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		for _, name := range limit.Names() {
 			one, other := must(t, name, client, "live", limit.PerWindow(1, time.Hour)), must(t, name, client, "live", limit.PerWindow(1, time.Hour))
 			if a, err := one.Take(t.Context(), 1); err != nil || a.Granted != 1 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
 )
@@ -71,7 +72,7 @@ func promises() map[string]promise {
 type subject struct {
 	promise
 	t      *testing.T
-	client *redis.Client
+	client rdb.Client
 	redis  *redis.Script
 	key    int
 	now    int64 // µs, TIME
@@ -88,7 +89,7 @@ func virtual(t *testing.T, text string) *redis.Script {
 	return redis.NewScript(strings.Replace(text, "redis.call('TIME')", "{ ARGV[8], ARGV[9] }", 1))
 }
 
-func newSubject(t *testing.T, client *redis.Client, p promise, text string) *subject {
+func newSubject(t *testing.T, client rdb.Client, p promise, text string) *subject {
 	return &subject{promise: p, t: t, client: client, redis: virtual(t, text), now: epoch}
 }
 
@@ -213,13 +214,13 @@ func (s *subject) bound(laws []grant, from, to int64, span, batch float64) float
 }
 
 // of returns the subject for a limiter, by its name in promises.
-func of(t *testing.T, client *redis.Client, name string) *subject {
+func of(t *testing.T, client rdb.Client, name string) *subject {
 	p := promises()[name]
 	return newSubject(t, client, p, lua.Text(p.script))
 }
 
 // setLimit calls the script that sets a limit.
-func setLimit(t *testing.T, client *redis.Client, args ...any) error {
+func setLimit(t *testing.T, client rdb.Client, args ...any) error {
 	t.Helper()
 	return lua.SetLimit().Run(t.Context(), client, []string{"limit"}, args...).Err()
 }

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -60,7 +60,7 @@ func (r Refusal) Check(t *testing.T, stdout, stderr string, code int) {
 }
 
 // RefusedAll checks each of the refusals, and that Redis holds exactly what it held before.
-func RefusedAll(t *testing.T, root func() *cobra.Command, client *redis.Client, all []Refusal) {
+func RefusedAll(t *testing.T, root func() *cobra.Command, client rdb.Client, all []Refusal) {
 	t.Helper()
 	before := redistest.Contents(t, client)
 	for _, r := range all {

@@ -6,22 +6,23 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
 // Server is a Redis that refuses something.
 type Server struct {
 	Name   string
-	URL    string        // as the command is given it
-	Client *redis.Client // may do everything that the server can do
-	Says   []string      // what a message about it says
-	Empty  bool          // there was no way to make a run before
-	Reads  bool          // what only reads is not refused
-	Other  bool          // what was given is right: a command for a run ends with exit code 1
+	URL    string     // as the command is given it
+	Client rdb.Client // may do everything that the server can do
+	Says   []string   // what a message about it says
+	Empty  bool       // there was no way to make a run before
+	Reads  bool       // what only reads is not refused
+	Other  bool       // what was given is right: a command for a run ends with exit code 1
 }
 
 // Servers are servers that refuse to write, to run scripts, or everything. On each that can hold one, prepare has made a run before.
-func Servers(t *testing.T, prepare func(*redis.Client)) []Server {
+func Servers(t *testing.T, prepare func(rdb.Client)) []Server {
 	t.Helper()
 	plain := redistest.Start(t)
 	prepare(plain.Client())
@@ -80,7 +81,7 @@ func replica(t *testing.T, master *redistest.Server) Server {
 	return Server{Name: "replica", URL: s.URL(), Client: s.Client(), Says: []string{"READONLY", "give the address of its master"}, Reads: true}
 }
 
-func command(t *testing.T, client *redis.Client, args ...any) {
+func command(t *testing.T, client rdb.Client, args ...any) {
 	t.Helper()
 	if err := client.Do(t.Context(), args...).Err(); err != nil {
 		t.Fatalf("%v: %v", args, err)
