@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report/threshold"
@@ -37,10 +38,10 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { control.Process.Kill() })
-			until(t, "900 requests", func() bool { return web.Count() >= 900 })
+			await.True(t, "900 requests", func() bool { return web.Count() >= 900 })
 			control.Process.Kill()
 			control.Wait()
-			until(t, "600 more", func() bool { return web.Count() >= 1500 }) // nothing is wrong yet
+			await.True(t, "600 more", func() bool { return web.Count() >= 1500 }) // nothing is wrong yet
 			stopped := func() bool { return b.phase("x") == "stopped" }
 			if stopped() {
 				t.Fatal(b.loadctl("events", "x"))
@@ -49,14 +50,14 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 			web.Close()
 			if kill {
 				judge := ""
-				until(t, "a judge", func() bool {
+				await.True(t, "a judge", func() bool {
 					judge, _, _ = strings.Cut(b.redis.Client().Get(t.Context(), run.KeysOf("x").Judge).Val(), "/")
 					return judge != ""
 				})
 				fleet[judge[1]-'1'].Cmd.Process.Signal(syscall.SIGKILL)
 				fleet = append(fleet[:judge[1]-'1'], fleet[judge[1]-'0':]...)
 			}
-			until(t, "the stop", stopped)
+			await.True(t, "the stop", stopped)
 			for _, p := range fleet {
 				p.wait(99)
 			}
@@ -104,7 +105,7 @@ func TestAbortNeedsProof(t *testing.T) {
 		"--qps", "300", "--duration", "1m", "--warmup", "8s", "--permit-for", "2s")...)
 	b.started(300)
 	fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
-	until(t, "the stop", func() bool { return b.phase("x") == "stopped" })
+	await.True(t, "the stop", func() bool { return b.phase("x") == "stopped" })
 	for _, p := range fleet[1:] {
 		p.wait(99)
 	}
@@ -120,7 +121,7 @@ func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	fleet := b.fleet(3, "x", append(thresholds("rate:rate>200 over 2s abort after 1"), "--qps", "300", "--duration", "12s", "--permit-for", "2s")...)
-	until(t, "600 requests", func() bool { return b.web.Count() >= 600 })
+	await.True(t, "600 requests", func() bool { return b.web.Count() >= 600 })
 	fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
 	for _, p := range fleet[1:] {
 		<-p.Exited

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/render"
 )
@@ -36,7 +37,7 @@ func TestArchiveIsTheRun(t *testing.T) {
 		args = append(args, "--out", name)
 	}
 	worker := b.worker("x", args...)
-	until(t, "the start", func() bool {
+	await.True(t, "the start", func() bool {
 		out, _, _ := b.try("status", "x", "-o", "json")
 		return strings.Contains(out, `"phase": "running"`)
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -19,7 +20,7 @@ func TestArrivals(t *testing.T) {
 	b := newBed(t)
 	seconds := scale[int64](3, 20)
 	ps := b.fleet(4, "random", append(patient(), "--qps", "1000", "--duration", scale("3s", "20s"), "--arrivals", "poisson:7")...)
-	until(t, "1,000 arrivals", func() bool { return b.web.Count() >= 1000 })
+	await.True(t, "1,000 arrivals", func() bool { return b.web.Count() >= 1000 })
 	ps[0].signal(syscall.SIGTERM)
 	ps[0].wait(105)
 	for _, p := range ps[1:] {
@@ -56,7 +57,7 @@ func TestArrivalsAreCut(t *testing.T) {
 	besides(t)
 	b := newBed(t)
 	ps := b.fleet(3, "cut", append(patient(), "--qps", "600", "--arrivals", "poisson")...)
-	past := func(n int64) { until(t, fmt.Sprint(n, " arrivals"), func() bool { return b.web.Count() >= n }) }
+	past := func(n int64) { await.True(t, fmt.Sprint(n, " arrivals"), func() bool { return b.web.Count() >= n }) }
 	past(500)
 	b.loadctl("set-rate", "cut", "2000")
 	past(2000)

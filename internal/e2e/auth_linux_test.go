@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -111,9 +112,9 @@ func TestAuth(t *testing.T) {
 	setting := "oauth2:token_url=" + tokens.URL + "/token,client_id=loadtest,client_secret=@env:" + name
 	knows := []string{name + "=" + secret}
 	ps := []*process{b.workerWith(knows, "x", "--url", web.URL+"/", "--auth", setting, "--qps", "200", "--min-workers", "2")}
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	ps = append(ps, b.workerWith(knows, "x", "--allow-hosts", "127.0.0.1"))
-	until(t, "two tokens and four renewals", func() bool { _, n := web.count("/ Bearer t0ken-"); return n >= 6 })
+	await.True(t, "two tokens and four renewals", func() bool { _, n := web.count("/ Bearer t0ken-"); return n >= 6 })
 
 	for want, args := range map[string][]string{
 		"@env:" + name + ": the variable is not set on this machine, or is empty; set it for each worker; nothing was sent": {"--allow-hosts", "127.0.0.1"},
@@ -171,9 +172,9 @@ func TestAuthOfSteps(t *testing.T) {
 	}
 	args := []string{"--targets", file, "--auth", "basic:@" + password, "--redirects", "1", "--qps", "200", "--min-workers", "2"}
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
-	until(t, "the first password", func() bool { n, _ := web.count("/a Basic YW5uOmh1bnRlcjJvbmU="); return n > 0 })
+	await.True(t, "the first password", func() bool { n, _ := web.count("/a Basic YW5uOmh1bnRlcjJvbmU="); return n > 0 })
 	write("ann:hunter2two\n")
-	until(t, "the second one", func() bool { n, _ := web.count("/a Basic YW5uOmh1bnRlcjJ0d28="); return n > 0 })
+	await.True(t, "the second one", func() bool { n, _ := web.count("/a Basic YW5uOmh1bnRlcjJ0d28="); return n > 0 })
 	b.loadctl("stop", "x")
 	for _, p := range ps {
 		p.wait(0)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer/limit"
@@ -166,7 +167,7 @@ func operated(t *testing.T, c *redistest.Cluster) {
 	b.change("set-rate", name, "900")
 	b.started(1400)
 	b.change("pause", name)
-	until(t, "the pause", func() bool { return b.status(name).Phase == "paused" })
+	await.True(t, "the pause", func() bool { return b.status(name).Phase == "paused" })
 	b.change("resume", name)
 	b.started(b.web.Count() + 500)
 	if text := b.loadctl("workers", name); strings.Count(text, "active") != 2 {
@@ -250,9 +251,9 @@ func TestClusterWithoutTheOwner(t *testing.T) {
 			b.started(b.web.Count() + 2*clusterRate)
 			c.back(b.redis)
 			back := time.Now()
-			until(t, "both workers to be heard of again", func() bool { return b.heard(name, back) == 2 })
+			await.True(t, "both workers to be heard of again", func() bool { return b.heard(name, back) == 2 })
 			control := run.KeysOf(name).Control
-			until(t, "both workers to listen", func() bool {
+			await.True(t, "both workers to listen", func() bool {
 				return b.redis.Client().PubSubNumSub(t.Context(), control).Val()[control] == 2
 			})
 			b.change("set-rate", name, fmt.Sprint(clusterRate/2))

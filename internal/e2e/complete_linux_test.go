@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
@@ -51,7 +52,7 @@ func TestCompleteIsTrue(t *testing.T) {
 			e.name = e.onThisMaster()
 		}
 		e.fleet = e.bed.fleet(3, e.name, "--qps", "300", "--duration", "6s", "--permit-for", "2s", "--save-dir", e.dir)
-		until(t, "450 requests", func() bool { return e.web.Count() >= 450 })
+		await.True(t, "450 requests", func() bool { return e.web.Count() >= 450 })
 		f.breaks(e)
 		endings = append(endings, e)
 	}
@@ -90,7 +91,7 @@ func failures() []failure {
 				e.redis.Client().ClientKillByFilter(e.t.Context(), "TYPE", "normal", "SKIPME", "no")
 			},
 			mends: func(e *ending) { // the test's own client is refused too
-				until(e.t, "room for a client", func() bool { return e.redis.Client().ConfigSet(e.t.Context(), "maxclients", "1000").Err() == nil })
+				await.True(e.t, "room for a client", func() bool { return e.redis.Client().ConfigSet(e.t.Context(), "maxclients", "1000").Err() == nil })
 			},
 		},
 		{name: "the master is demoted", redis: single, breaks: demote, mends: func(*ending) {}, certain: true},
@@ -99,7 +100,7 @@ func failures() []failure {
 			breaks: func(e *ending) { e.redis.Kill() },
 			mends: func(e *ending) {
 				e.redis.Restart()
-				until(e.t, "the cluster is whole", func() bool { _, _, code := e.try("status", e.name); return code == 0 })
+				await.True(e.t, "the cluster is whole", func() bool { _, _, code := e.try("status", e.name); return code == 0 })
 			},
 		},
 		{
@@ -129,7 +130,7 @@ func demote(e *ending) {
 	must(old, "CLIENT", "PAUSE", "60000", "WRITE")
 	e.redis = redistest.Start(e.t)
 	replicate(old, e.redis)
-	until(e.t, "the replica has all", func() bool {
+	await.True(e.t, "the replica has all", func() bool {
 		return strings.Contains(e.redis.Client().Info(e.t.Context(), "replication").Val(), "master_link_status:up")
 	})
 	must(e.redis, "REPLICAOF", "NO", "ONE")

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 )
@@ -61,8 +62,8 @@ func TestWorkerHasOneConnection(t *testing.T) {
 			b, name := c.bed(t)
 			one := launch(t, c.url(b), "loadworker", args(b, name, "one", c.args...)...)
 			two := launch(t, c.url(b), "loadworker", args(b, name, "two", c.args...)...)
-			until(t, "load", func() bool { return b.web.Count() > 100 })
-			until(t, "a snapshot", func() bool { return b.redis.Client().HLen(t.Context(), run.KeysOf(name).Totals).Val() >= 2 })
+			await.True(t, "load", func() bool { return b.web.Count() > 100 })
+			await.True(t, "a snapshot", func() bool { return b.redis.Client().HLen(t.Context(), run.KeysOf(name).Totals).Val() >= 2 })
 			want := fmt.Sprintf("[%sloadworker:%s:one loadworker:%s:two]", c.more, name, name)
 			for range 20 {
 				if got := fmt.Sprint(connections(t, b.redis)); got != want {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -27,7 +28,7 @@ func (b *bed) status(name string) run.State {
 // started waits until requests arrive.
 func (b *bed) started(atLeast int64) {
 	b.t.Helper()
-	until(b.t, "arrivals", func() bool { return b.web.Count() >= atLeast })
+	await.True(b.t, "arrivals", func() bool { return b.web.Count() >= atLeast })
 }
 
 func (b *bed) change(args ...string) run.Change {
@@ -54,7 +55,7 @@ func TestSetRateIsFast(t *testing.T) {
 		for _, rate := range []string{"3000", "500", "1000"} {
 			c := b.change("set-rate", "fast", rate)
 			returned := time.Now()
-			until(t, "the cut to pass", func() bool { return time.Now().After(c.At.Add(10 * time.Millisecond)) })
+			await.True(t, "the cut to pass", func() bool { return time.Now().After(c.At.Add(10 * time.Millisecond)) })
 
 			cuts = append(cuts, cut{returned: returned, asked: b.askedAt("fast", c.At)})
 			time.Sleep(time.Duration(150+i%3*50) * time.Millisecond)
@@ -122,7 +123,7 @@ func TestManyChangesAddUp(t *testing.T) {
 	b.loadctl("stop", "many")
 	count := b.web.Count()
 	rep := b.report("many")
-	until(t, "the last answers", func() bool { // a busy machine may accept late what was sent before the stop
+	await.True(t, "the last answers", func() bool { // a busy machine may accept late what was sent before the stop
 		rep = b.report("many")
 		return acceptance() || rep.Audit.InFlight == 0 && rep.Audit.Held == 0
 	})
@@ -150,7 +151,7 @@ func TestPauseAndResume(t *testing.T) {
 	if again := b.change("pause", "pause"); again.Changed {
 		t.Error("pausing again changed something")
 	}
-	until(t, "the length of the pause", func() bool { return time.Since(paused.At) > length })
+	await.True(t, "the length of the pause", func() bool { return time.Since(paused.At) > length })
 	resumed := b.change("resume", "pause")
 	for _, p := range ps {
 		p.wait(0)
@@ -203,7 +204,7 @@ func TestJoinAndKill(t *testing.T) {
 	ps := b.fleet(4, "elastic", args...)
 	b.started(4000)
 	ps = append(ps, b.fleet(4, "elastic", args...)...)
-	until(t, "eight members", func() bool { return b.status("elastic").Members == 8 })
+	await.True(t, "eight members", func() bool { return b.status("elastic").Members == 8 })
 	joined := b.web.Count()
 	b.started(joined + 4000)
 	if a := b.report("elastic").Audit; a.Lost > 0 || acceptance() && a.Skipped+a.LateDropped > 0 {
@@ -274,7 +275,7 @@ func TestKilledShare(t *testing.T) {
 				}
 				known = time.Now()
 			} else {
-				until(t, "its share to be left alone", func() bool { return b.dead(name).State == "silent" })
+				await.True(t, "its share to be left alone", func() bool { return b.dead(name).State == "silent" })
 			}
 			for _, p := range ps[1:] {
 				p.wait(0)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -65,7 +66,7 @@ flows:
 			t.Fatal(err)
 		}
 		ps := []*process{b.worker(name, append(patient(), "--workload", file, "--insecure", "--qps", "900", "-n", fmt.Sprint(3*flows), "--min-workers", "2")...)}
-		until(t, "the run", func() bool { _, _, code := b.try("status", name); return code == 0 })
+		await.True(t, "the run", func() bool { _, _, code := b.try("status", name); return code == 0 })
 		ps = append(ps, b.worker(name, "--allow-hosts", "127.0.0.1"))
 		for _, process := range ps {
 			process.wait(0)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -43,16 +44,16 @@ func TestRowsAreSentOnce(t *testing.T) {
 			for range 3 {
 				ps = append(ps, b.worker("x", append(args, c.args...)...))
 			}
-			until(t, "1,000 rows", func() bool { return o.count() >= 1000 })
+			await.True(t, "1,000 rows", func() bool { return o.count() >= 1000 })
 			b.loadctl("set-rate", "x", "1000")
 			guest := b.worker("x", "--allow-any")
-			until(t, "four members", func() bool { return b.status("x").Members == 4 })
+			await.True(t, "four members", func() bool { return b.status("x").Members == 4 })
 			ps[0].Cmd.Process.Kill()
 			b.redis.Kill()
 			at := o.count()
-			until(t, "500 more rows", func() bool { return o.count() >= at+500 })
+			await.True(t, "500 more rows", func() bool { return o.count() >= at+500 })
 			b.redis.Restart()
-			until(t, "a change", func() bool { _, _, code := b.try("set-rate", "x", "1200"); return code == 0 })
+			await.True(t, "a change", func() bool { _, _, code := b.try("set-rate", "x", "1200"); return code == 0 })
 			for _, p := range append(ps[1:], guest) {
 				p.wait(0)
 			}

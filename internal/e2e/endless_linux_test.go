@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // mostMemory is what a worker with 1,000 connections to a hostile endpoint may take.
@@ -52,7 +54,7 @@ func TestEndlessHeads(t *testing.T) {
 				args = append(args, "--url", "http://"+e.Addr().String())
 			}
 			p := b.worker(strings.ReplaceAll(name, " ", "-"), args...)
-			until(t, "each connection to be given up twice", func() bool { return e.given.Load() >= 2000 })
+			await.True(t, "each connection to be given up twice", func() bool { return e.given.Load() >= 2000 })
 			most := peak(t, p.Cmd.Process.Pid)
 			if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
 				t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
 )
@@ -15,7 +16,7 @@ import (
 // reported waits until the report of a run has an event of this kind.
 func (b *bed) reported(name, kind, who string) {
 	b.t.Helper()
-	until(b.t, "the event "+kind+" of "+who, func() bool {
+	await.True(b.t, "the event "+kind+" of "+who, func() bool {
 		return slices.ContainsFunc(b.report(name).Events, func(e report.Event) bool { return e.Kind == kind && e.Who == who })
 	})
 }

@@ -28,6 +28,14 @@ func besides(t *testing.T) {
 	}
 }
 
+// nightly leaves a test to make test-all.
+func nightly(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
+}
+
 // patient makes workers send late instead of dropping, so that counts are exact on a busy machine too.
 func patient() []string {
 	if acceptance() {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/rpctest"
 	"github.com/loadctl/loadctl/internal/run"
@@ -151,7 +152,7 @@ func (p protocol) fleet(b *bed, run string, args ...string) (ps []*process) {
 func (p protocol) whole(b *bed) {
 	const requests = 3000
 	ps := p.fleet(b, "whole", "--qps", "250", "-n", fmt.Sprint(requests))
-	until(b.t, "250 requests", func() bool { return p.count() >= 250 })
+	await.True(b.t, "250 requests", func() bool { return p.count() >= 250 })
 	b.loadctl("set-rate", "whole", "2000")
 	for _, w := range ps {
 		w.wait(0)
@@ -169,15 +170,15 @@ func (p protocol) whole(b *bed) {
 // killed is a run of which a worker is killed, before the rate is changed and the run is stopped.
 func (p protocol) killed(b *bed) {
 	ps := p.fleet(b, "killed", "--qps", "600", "--duration", "5m", "--on-redis-loss", "stop", "--catch-up", "1s", "--max-lag", "1s")
-	until(b.t, "600 requests", func() bool { return p.count() >= 600 })
+	await.True(b.t, "600 requests", func() bool { return p.count() >= 600 })
 	ps[0].signal(syscall.SIGKILL)
 	<-ps[0].Exited
 	b.loadctl("set-rate", "killed", "300")
-	until(b.t, "the end of its promise", func() bool {
+	await.True(b.t, "the end of its promise", func() bool {
 		return slices.ContainsFunc(b.status("killed").Workers, func(w run.Worker) bool { return w.State == "lost" })
 	})
 	then := p.count()
-	until(b.t, "300 requests of the others", func() bool { return p.count() >= then+300 })
+	await.True(b.t, "300 requests of the others", func() bool { return p.count() >= then+300 })
 	if rate := b.status("killed").Rate; rate != 300 {
 		b.t.Errorf("%g/s", rate)
 	}

@@ -13,9 +13,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
@@ -121,10 +121,8 @@ func (b *bed) fleet(n int, run string, args ...string) []*process {
 // wait waits for the end of a worker and checks its exit code.
 func (p *process) wait(code int) {
 	p.t.Helper()
-	switch got, ended := p.Wait(90 * time.Second); {
-	case !ended:
-		p.t.Fatalf("the worker does not end\n%s", p.Stderr.String())
-	case got != code && (code != 0 || !excused(got, p.Stderr.String())):
+	await.Closed(p.t, "the end of "+strings.Join(p.Cmd.Args, " "), p.Exited)
+	if got := p.Cmd.ProcessState.ExitCode(); got != code && (code != 0 || !excused(got, p.Stderr.String())) {
 		p.t.Fatalf("exit code %d, want %d\n%s", got, code, p.Stderr.String())
 	}
 }
@@ -173,13 +171,3 @@ func (b *bed) report(run string) report.Report {
 // written returns how many requests of a report must have arrived. A request that a stop catches before its first byte
 // is sent and canceled.
 func written(r report.Report) int64 { return r.Audit.Sent - r.Errors[targets.ClassCanceled] }
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 )
@@ -75,23 +76,23 @@ func TestFlows(t *testing.T) {
 	for range 3 {
 		ps = append(ps, b.worker("shop", args...))
 	}
-	until(t, "100 payments", func() bool { return s.count("pay") >= 100 })
+	await.True(t, "100 payments", func() bool { return s.count("pay") >= 100 })
 	s.mu.Lock()
 	s.stalled = time.Now().Add(time.Second)
 	s.mu.Unlock()
 	b.loadctl("set-rate", "shop", "600") // 200 flows
 	ps[0].Cmd.Process.Kill()
 	at := s.count("pay")
-	until(t, "300 more payments", func() bool { return s.count("pay") >= at+300 })
+	await.True(t, "300 more payments", func() bool { return s.count("pay") >= at+300 })
 	b.loadctl("pause", "shop")
-	until(t, "the end of all flows on their way", func() bool {
+	await.True(t, "the end of all flows on their way", func() bool {
 		before := s.count("cart") + s.count("pay")
 		time.Sleep(600 * time.Millisecond) // longer than any of them waits
 		return before == s.count("cart")+s.count("pay")
 	})
 	b.loadctl("resume", "shop")
 	at = s.count("login")
-	until(t, "200 more logins", func() bool { return s.count("login") >= at+200 })
+	await.True(t, "200 more logins", func() bool { return s.count("login") >= at+200 })
 	b.loadctl("stop", "shop")
 	after := s.count("login") + s.count("cart") + s.count("pay")
 	for _, p := range ps[1:] {

@@ -5,6 +5,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -21,7 +22,7 @@ func TestForgottenProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := b.worker("x", "--allow-any", "--id", "late")
-	until(t, "the late worker's snapshots", func() bool {
+	await.True(t, "the late worker's snapshots", func() bool {
 		for _, w := range b.report("x").Workers {
 			if w.ID == "late" && w.Sent >= 50 {
 				return true

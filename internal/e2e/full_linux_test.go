@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -128,18 +129,18 @@ func TestPauseOnAFullServer(t *testing.T) {
 		}
 	}
 	paused := time.Now()
-	until(t, "a sign of life of each worker", heard(paused))
+	await.True(t, "a sign of life of each worker", heard(paused))
 	if took := time.Since(paused); took > time.Second {
 		t.Errorf("the last worker heard of it %v later", took)
 	}
-	until(t, "another one, after what that told", heard(time.Now()))
+	await.True(t, "another one, after what that told", heard(time.Now()))
 	count := b.web.Count()
 	_, stderr, code = b.try("resume", "full")
 	if code != 1 || !strings.Contains(stderr, "error: resume full: OOM command not allowed") || !strings.Contains(stderr, "raise its maxmemory") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 	b.memory("0")
-	until(t, "another sign of life of each worker", heard(time.Now()))
+	await.True(t, "another sign of life of each worker", heard(time.Now()))
 	if n := b.web.Count(); n != count || b.status("full").Phase != "paused" {
 		t.Errorf("%d requests arrived in the pause", n-count)
 	}

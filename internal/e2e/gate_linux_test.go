@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
@@ -77,7 +78,7 @@ func (b *bed) mortal(args ...string) (url string, target *process) {
 	b.t.Helper()
 	address := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(b.t))
 	target = b.operator(append([]string{"target", "--listen", address, "--for", "5m"}, args...)...)
-	until(b.t, "the target", func() bool {
+	await.True(b.t, "the target", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()

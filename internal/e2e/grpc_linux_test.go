@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/rpctest"
@@ -166,7 +167,7 @@ func TestNodeServer(t *testing.T) {
 	}
 	t.Cleanup(server.Kill)
 	said := func() []string { return strings.Fields(server.Stdout.String()) }
-	until(t, "a port", func() bool { return len(said()) > 0 })
+	await.True(t, "a port", func() bool { return len(said()) > 0 })
 	address := "grpc://127.0.0.1:" + said()[0]
 	b := &bed{t: t, redis: redistest.Start(t)}
 	sent := int64(0)
@@ -184,7 +185,7 @@ func TestNodeServer(t *testing.T) {
 	if _, err := fmt.Fprintln(ask); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the count", func() bool { return len(said()) > 1 })
+	await.True(t, "the count", func() bool { return len(said()) > 1 })
 	if n := said()[1]; n != fmt.Sprint(sent) {
 		t.Errorf("%s calls arrived, want %d", n, sent)
 	}

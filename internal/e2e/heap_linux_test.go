@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/epoll"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/member"
@@ -109,7 +110,7 @@ func (b *bed) target() string {
 	address := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(b.t))
 	cmd := exec.Command(filepath.Join(binaries, "loadctl"), "target", "--listen", address, "--for", "45m")
 	begin(b.t, cmd, nil)
-	until(b.t, "the target", func() bool {
+	await.True(b.t, "the target", func() bool {
 		conn, err := net.Dial("tcp", address)
 		if err == nil {
 			conn.Close()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // limiterCase is a run of two workers with a limiter, at 500/s.
@@ -104,10 +105,10 @@ func TestLimiterLive(t *testing.T) {
 	before := b.report("live").Audit.Ungranted
 	// A call gets one permit, and two workers make at most about 400 calls a second. So they cannot fetch 500 permits a
 	// second.
-	until(t, "slots that are not granted", func() bool { return b.report("live").Audit.Ungranted > before+100 })
+	await.True(t, "slots that are not granted", func() bool { return b.report("live").Audit.Ungranted > before+100 })
 	b.change("set-rate", "live", "50")
 	sent := b.web.Count()
-	until(t, "requests at the new rate", func() bool { return b.web.Count() > sent+50 })
+	await.True(t, "requests at the new rate", func() bool { return b.web.Count() > sent+50 })
 	b.loadctl("stop", "live")
 	for _, p := range ps {
 		p.wait(0)
@@ -129,7 +130,7 @@ func TestLimiterOutage(t *testing.T) {
 	pause := func(b *bed) {
 		b.redis.Pause()
 		sent := b.web.Count()
-		until(b.t, "what is sent without Redis", func() bool { return b.web.Count() > sent+2*limitedRate })
+		await.True(b.t, "what is sent without Redis", func() bool { return b.web.Count() > sent+2*limitedRate })
 		b.redis.Resume()
 	}
 	flush := func(b *bed) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
@@ -114,7 +115,7 @@ func TestMaxIsOperated(t *testing.T) {
 		says != "error: set-rate x: the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it\n" {
 		t.Errorf("%d: %s", code, says)
 	}
-	until(t, "a while without a request", func() bool { return time.Since(paused.At) > time.Second })
+	await.True(t, "a while without a request", func() bool { return time.Since(paused.At) > time.Second })
 	stood := b.web.Count()
 	resumed := b.change("resume", "x")
 	b.started(stood + 200)
@@ -170,7 +171,7 @@ func TestMaxKilled(t *testing.T) {
 	args := b.circling("--duration", "6s", "--min-workers", "2", "--permit-for", "1s")
 	dies, stays := b.worker("x", append(args, "--id", "dead")...), b.worker("x", args...)
 	b.started(1) // there is a run to report on
-	until(t, "a snapshot of both", func() bool {
+	await.True(t, "a snapshot of both", func() bool {
 		r := b.report("x")
 		return len(r.Workers) == 2 && r.Workers[0].Sent > 0 && r.Workers[1].Sent > 0
 	})
@@ -195,9 +196,9 @@ func TestMaxWithoutRedis(t *testing.T) {
 	b.started(200)
 	b.redis.Pause()
 	frozen := time.Now()
-	until(t, "the end of the permit", func() bool { return time.Since(frozen) > 3*time.Second })
+	await.True(t, "the end of the permit", func() bool { return time.Since(frozen) > 3*time.Second })
 	stood := b.web.Count()
-	until(t, "a while without a request", func() bool { return time.Since(frozen) > 4*time.Second })
+	await.True(t, "a while without a request", func() bool { return time.Since(frozen) > 4*time.Second })
 	if n := b.web.Count(); n != stood {
 		t.Errorf("%d arrived after the permit", n-stood)
 	}

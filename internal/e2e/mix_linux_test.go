@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -30,12 +31,12 @@ func TestMix(t *testing.T) {
 		"--threshold", "errors{step=cart}:rate<1%", "--threshold", "rate{step=browse}:count==8000", "--threshold", "latency{step=cart}:max>1s")
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	all := func() int64 { return often.Count() + seldom.Count() }
-	until(t, "2,000 requests", func() bool { return all() >= 2000 })
+	await.True(t, "2,000 requests", func() bool { return all() >= 2000 })
 	b.loadctl("set-rate", "x", "1500")
-	until(t, "3,000 requests", func() bool { return all() >= 3000 })
+	await.True(t, "3,000 requests", func() bool { return all() >= 3000 })
 	began := often.Now()
 	seldom.Stall(2 * time.Second)
-	until(t, "2 s", func() bool { return often.Now() >= began+2e9 })
+	await.True(t, "2 s", func() bool { return often.Now() >= began+2e9 })
 	ended := often.Now()
 	for _, p := range ps {
 		p.wait(0)
@@ -131,7 +132,7 @@ func TestMixAtRandom(t *testing.T) {
 		second.Reset()
 		args := append(append(patient(), "--qps", "300", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
 		ps := []*process{b.worker(c.name, args...), b.worker(c.name, args...)}
-		until(t, "300 requests", func() bool { return first.Count()+second.Count() >= 300 })
+		await.True(t, "300 requests", func() bool { return first.Count()+second.Count() >= 300 })
 		b.loadctl("set-rate", c.name, "2000")
 		for _, p := range ps {
 			p.wait(0)

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 func TestTwoRunsSideBySide(t *testing.T) {
@@ -77,12 +79,12 @@ func TestLateJoinerKeepsTheRate(t *testing.T) {
 	b.started(100)
 	b.loadctl("set-rate", "late", "2000")
 	b.worker("late", args...)
-	until(t, "two members", func() bool { return b.status("late").Members == 2 })
+	await.True(t, "two members", func() bool { return b.status("late").Members == 2 })
 	if rate := b.status("late").Rate; rate != 2000 {
 		t.Errorf("the rate is %v", rate)
 	}
 	guest := b.worker("late", "--allow-hosts", "127.0.0.1")
-	until(t, "three members", func() bool { return b.status("late").Members == 3 })
+	await.True(t, "three members", func() bool { return b.status("late").Members == 3 })
 	foreign := b.worker("late", "--allow-hosts", "example.com")
 	foreign.wait(104)
 	if s := foreign.Stderr.String(); !strings.Contains(s, "--allow-hosts") {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
@@ -49,7 +50,7 @@ func startNode(t *testing.T, script string, packages ...string) *nodeProcess {
 // line returns the next line.
 func (s *nodeProcess) line(t *testing.T) (line string) {
 	t.Helper()
-	until(t, "a line of the server", func() bool {
+	await.True(t, "a line of the server", func() bool {
 		all := strings.SplitAfter(s.Stdout.String(), "\n")
 		line = all[s.lines]
 		return strings.HasSuffix(line, "\n")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 )
 
@@ -71,7 +72,7 @@ func TestLiveLine(t *testing.T) {
 	terminal := watchtest.NewTerminal(t, 120)
 	p := launchOn(t, terminal.Slave, "loadworker", "run", "--url", b.web.URL(), "--qps", "100", "--duration", "4s", "-o", "json")
 	line := regexp.MustCompile(`\r\x1b\[K(run-[0-9a-f]{8}): 100/s  asked \d+  sent [1-9]\d*  ok \d+ `)
-	until(t, "a line", func() bool { return line.MatchString(terminal.Screen.String()) })
+	await.True(t, "a line", func() bool { return line.MatchString(terminal.Screen.String()) })
 	p.wait(0)
 	shown := terminal.Shown()
 	if name := line.FindStringSubmatch(shown)[1]; p.printed().Run != name {

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
@@ -65,7 +66,7 @@ func (p *process) signal(s os.Signal) {
 // says waits until the process has written something to stderr.
 func (p *process) says(text string) {
 	p.t.Helper()
-	until(p.t, strconv.Quote(text), func() bool {
+	await.True(p.t, strconv.Quote(text), func() bool {
 		select {
 		case <-p.Exited:
 			if s := p.Stderr.String(); !strings.Contains(s, text) {
@@ -164,7 +165,7 @@ func (b *bed) here(name string, n int) {
 	b.t.Helper()
 	b.members(name, n)
 	met := time.Now()
-	until(b.t, "another sign of life of each", func() bool {
+	await.True(b.t, "another sign of life of each", func() bool {
 		return !slices.ContainsFunc(b.status(name).Workers, func(w run.Worker) bool { return !w.LastSeen.After(met) })
 	})
 	if s := b.status(name); s.Phase != "waiting" || b.web.Count() != 0 {
@@ -174,7 +175,7 @@ func (b *bed) here(name string, n int) {
 
 func (b *bed) members(name string, n int) {
 	b.t.Helper()
-	until(b.t, fmt.Sprintf("%d members", n), func() bool { return b.status(name).Members == int64(n) })
+	await.True(b.t, fmt.Sprintf("%d members", n), func() bool { return b.status(name).Members == int64(n) })
 }
 
 // TestCreateAndStart: an operator sees all workers before the first request.
@@ -445,7 +446,7 @@ func TestOutageWhileWatching(t *testing.T) {
 			for _, p := range []*process{p, watch} {
 				p.says("x: Redis does not answer; waiting for it\n")
 			}
-			until(t, "three seconds to pass", func() bool { return time.Since(began) > 3*time.Second })
+			await.True(t, "three seconds to pass", func() bool { return time.Since(began) > 3*time.Second })
 			b.redis.Resume()
 			for _, p := range []*process{w, p, watch} {
 				p.wait(0)
@@ -509,7 +510,7 @@ func TestRunWithoutWorkers(t *testing.T) {
 			}
 			next, count := b.guest("x"), b.web.Count()
 			b.started(count + 100)
-			until(t, "progress with a worker", func() bool { return strings.Contains(lastLine(p.Stderr.String()), "  workers 1  ") })
+			await.True(t, "progress with a worker", func() bool { return strings.Contains(lastLine(p.Stderr.String()), "  workers 1  ") })
 			p.signal(os.Interrupt)
 			p.wait(105)
 			next.wait(0)
@@ -531,11 +532,11 @@ func TestDeadman(t *testing.T) {
 	watch.says("  asked ")
 	p.signal(syscall.SIGKILL)
 	killed := time.Now()
-	until(t, "some time", func() bool { return time.Since(killed) > 2*time.Second })
+	await.True(t, "some time", func() bool { return time.Since(killed) > 2*time.Second })
 	b.redis.Pause()
-	until(t, "some more", func() bool { return time.Since(killed) > 3*time.Second })
+	await.True(t, "some more", func() bool { return time.Since(killed) > 3*time.Second })
 	b.redis.Resume()
-	until(t, "more than the time of the switch", func() bool { return time.Since(killed) > 7*time.Second })
+	await.True(t, "more than the time of the switch", func() bool { return time.Since(killed) > 7*time.Second })
 	// The test reads the run without loadctl status, which would be a sign of life.
 	r, err := run.Open(t.Context(), b.redis.Client(), "x")
 	if err != nil || r.Phase != "running" {
@@ -716,7 +717,7 @@ func (e *embedded) host(args ...string) *process {
 	e.t.Helper()
 	p := launch(e.t, "", "loadworker", append([]string{"run", "--run", "x", "-o", "json"}, args...)...)
 	address := regexp.MustCompile(`LOADCTL_REDIS=(redis://127\.0\.0\.1:\d+)`)
-	until(e.t, "the address of the Redis", func() bool {
+	await.True(e.t, "the address of the Redis", func() bool {
 		select {
 		case <-p.Exited:
 			e.t.Fatalf("the host ended:\n%s", p.Stderr.String())
@@ -752,7 +753,7 @@ func (e *embedded) ask(args ...string) string {
 func (e *embedded) joined(n int) {
 	e.t.Helper()
 	want := fmt.Sprintf("workers  %d\n", n)
-	until(e.t, want, func() bool { return strings.Contains(e.ask("status", "x"), want) })
+	await.True(e.t, want, func() bool { return strings.Contains(e.ask("status", "x"), want) })
 }
 
 // untouched checks that a Redis that was not named was not used.

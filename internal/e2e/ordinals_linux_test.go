@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -63,18 +64,18 @@ func TestOrdinals(t *testing.T) {
 	for range 3 {
 		ps = append(ps, b.worker("numbers", args...))
 	}
-	until(t, "500 requests", func() bool { return o.count() >= 500 })
+	await.True(t, "500 requests", func() bool { return o.count() >= 500 })
 	b.loadctl("set-rate", "numbers", "600")
 	ps = append(ps, b.worker("numbers", args...))
-	until(t, "four members", func() bool { return b.status("numbers").Members == 4 })
+	await.True(t, "four members", func() bool { return b.status("numbers").Members == 4 })
 	at := o.count()
-	until(t, "500 more", func() bool { return o.count() >= at+500 })
+	await.True(t, "500 more", func() bool { return o.count() >= at+500 })
 	ps[0].Cmd.Process.Kill()
 	at = o.count()
-	until(t, "1,000 more", func() bool { return o.count() >= at+1000 })
+	await.True(t, "1,000 more", func() bool { return o.count() >= at+1000 })
 	b.loadctl("set-rate", "numbers", "100")
 	at = o.count()
-	until(t, "100 more", func() bool { return o.count() >= at+100 })
+	await.True(t, "100 more", func() bool { return o.count() >= at+100 })
 	b.loadctl("stop", "numbers")
 	for _, p := range ps[1:] {
 		p.wait(0)

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -19,7 +20,7 @@ func TestChangedErrorIsLogged(t *testing.T) {
 	}
 	const renewal, snapshot = "Redis does not answer; ", "no snapshot published"
 	both := func(why string) {
-		until(t, why, func() bool { return lines(renewal, why) > 0 && lines(snapshot, why) > 0 })
+		await.True(t, why, func() bool { return lines(renewal, why) > 0 && lines(snapshot, why) > 0 })
 	}
 	if err := b.redis.Client().Set(t.Context(), run.KeysOf("x").Workers, "damaged", 0).Err(); err != nil {
 		t.Fatal(err)

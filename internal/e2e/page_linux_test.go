@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/browsertest"
 )
 
@@ -128,7 +129,7 @@ func TestPageByKeyboard(t *testing.T) {
 	tab.Until(`document.querySelector("fieldset:not([disabled])")`)
 	rate := func(want float64) {
 		t.Helper()
-		until(t, fmt.Sprint("the rate ", want), func() bool { return b.status("x").Rate == want })
+		await.True(t, fmt.Sprint("the rate ", want), func() bool { return b.status("x").Rate == want })
 	}
 	to(t, tab, "rate")
 	tab.Do(chromedp.KeyEvent("200"), chromedp.KeyEvent(kb.Enter))
@@ -141,10 +142,10 @@ func TestPageByKeyboard(t *testing.T) {
 	rate(242)
 	to(t, tab, "Pause")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
-	until(t, "the pause", func() bool { return b.status("x").Phase == "paused" })
+	await.True(t, "the pause", func() bool { return b.status("x").Phase == "paused" })
 	tab.Until(`document.activeElement.textContent === "Resume"`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
-	until(t, "the end of the pause", func() bool { return b.status("x").Phase == "running" })
+	await.True(t, "the end of the pause", func() bool { return b.status("x").Phase == "running" })
 	tab.Until(`document.activeElement.textContent === "Pause" && document.getElementById("announce").textContent !== ""`)
 	to(t, tab, "Stop…")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
@@ -157,7 +158,7 @@ func TestPageByKeyboard(t *testing.T) {
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	to(t, tab, "Stop the run")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
-	until(t, "the stop", func() bool { return b.status("x").Phase == "stopped" })
+	await.True(t, "the stop", func() bool { return b.status("x").Phase == "stopped" })
 	tab.Until(`document.querySelector("fieldset").disabled && document.querySelector(".why").textContent === "The run is over."`)
 	still(t, tab)
 }
@@ -178,7 +179,7 @@ func TestPageRateOfFlows(t *testing.T) {
 	press := func(button string, flows float64, requests string) {
 		t.Helper()
 		browsertest.Value[bool](tab, fmt.Sprintf(`(document.querySelector('[aria-label=%q]').click(), true)`, button))
-		until(t, fmt.Sprint(flows, " flows/s"), func() bool { return b.status("x").Rate == flows })
+		await.True(t, fmt.Sprint(flows, " flows/s"), func() bool { return b.status("x").Rate == flows })
 		tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, requests))
 	}
 	tab.Until(rateTile + ` === "90/s" && document.querySelector("input[name=rate]").placeholder === "now 90 requests/s"`)
@@ -241,7 +242,7 @@ func (b *bed) pathOf(tab *browsertest.Tab, path string) string {
 func TestPageSpoiled(t *testing.T) {
 	b := newBed(t)
 	b.worker("x", "--url", b.web.URL()+"/a", "--qps", "50", "--duration", "3s")
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	u := b.ui("--control")
 	open := u.pages(t)
 	first := open("#/run/x", browsertest.Look{})
@@ -282,14 +283,14 @@ func TestPagesAgree(t *testing.T) {
 	typed := func(tab *browsertest.Tab) by {
 		return func(rate string) {
 			browsertest.Value[bool](tab, fmt.Sprintf(`(document.querySelector("input[name=rate]").value = %q, document.querySelector("form.rate").requestSubmit(), true)`, rate))
-			until(t, "the rate "+rate, func() bool { return fmt.Sprint(b.status("x").Rate) == rate })
+			await.True(t, "the rate "+rate, func() bool { return fmt.Sprint(b.status("x").Rate) == rate })
 		}
 	}
 	byTerminal := func(rate string) {
 		term.Press("r")
 		term.Type(rate)
 		term.Press("Enter")
-		until(t, "the rate "+rate, func() bool { return fmt.Sprint(b.status("x").Rate) == rate })
+		await.True(t, "the rate "+rate, func() bool { return fmt.Sprint(b.status("x").Rate) == rate })
 	}
 	for i, change := range []by{typed(tabs[0]), typed(tabs[1]), byTerminal, func(rate string) { b.change("set-rate", "x", rate) }, typed(tabs[0]), typed(tabs[1])} {
 		rate := fmt.Sprint(150 + 10*i)
@@ -349,7 +350,7 @@ func TestPageRemovesAWorker(t *testing.T) {
 	tab.Until(`document.querySelector("dialog .refused").textContent !== "" && document.activeElement.textContent === "Remove it anyway"`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	tab.Until(`!document.querySelector("dialog") && document.querySelector(".said").textContent.includes("is removed")`)
-	until(t, "the removal among the events", func() bool {
+	await.True(t, "the removal among the events", func() bool {
 		return strings.Contains(b.loadctl("events", "x"), "workers rm") || strings.Contains(b.loadctl("events", "x"), "removed")
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/run"
@@ -81,7 +82,7 @@ func TestWorkerPermissions(t *testing.T) {
 		all = append(all, b.fleet(2, name, "--qps", "100", "--duration", "2s", "--limiter", name)...)
 	}
 	lost := b.fleet(2, "lost", "--qps", "100", "--duration", "15s", "--permit-for", "1s")
-	until(t, "the run is going", func() bool { return b.redis.Client().HLen(t.Context(), run.KeysOf("lost").Totals).Val() >= 2 })
+	await.True(t, "the run is going", func() bool { return b.redis.Client().HLen(t.Context(), run.KeysOf("lost").Totals).Val() >= 2 })
 	twin := b.worker("lost", "--allow-hosts", "127.0.0.1", "--id", "twin")
 	twin.says("taking part")
 	lost = append(lost, b.worker("lost", "--allow-hosts", "127.0.0.1", "--id", "twin"))

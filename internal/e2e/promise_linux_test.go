@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
@@ -72,7 +73,7 @@ func TestStopWaitsForAPromise(t *testing.T) {
 	b.started(200)
 	ps[0].signal(syscall.SIGSTOP)
 	silent := time.Now()
-	until(t, "a while of silence", func() bool { return time.Since(silent) > time.Second })
+	await.True(t, "a while of silence", func() bool { return time.Since(silent) > time.Second })
 	stdout, stderr, code := b.try("stop", "x")
 	took, count := time.Since(silent), b.web.Count()
 	if code != 0 || !strings.Contains(stdout, "x: stop in force from ") || !strings.Contains(stderr, ": silent, ") || took < 4*time.Second || took > 6500*time.Millisecond {
@@ -102,7 +103,7 @@ func TestOnRedisLoss(t *testing.T) {
 			}
 			b.redis.Pause()
 			frozen := time.Now()
-			until(t, "an outage", func() bool { return time.Since(frozen) > 12*time.Second })
+			await.True(t, "an outage", func() bool { return time.Since(frozen) > 12*time.Second })
 			b.redis.Resume()
 			for _, p := range ps {
 				p.wait(0)
@@ -135,7 +136,7 @@ func TestWorkersCommand(t *testing.T) {
 	dies.signal(syscall.SIGKILL)
 	gone := time.Now()
 	leaves.wait(105)
-	until(t, "the end of its promise", func() bool { return b.dead("x").State == "lost" })
+	await.True(t, "the end of its promise", func() bool { return b.dead("x").State == "lost" })
 	for _, w := range b.status("x").Workers {
 		since := w.LastSeen.Sub(gone)
 		switch {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/watch/watchtest"
 )
 
@@ -43,7 +44,7 @@ func (b *bed) watched(run string, columns, rows int, flags string) (*watchtest.T
 // running waits until a run has begun.
 func (b *bed) running(run string) {
 	b.t.Helper()
-	until(b.t, run+" to begin", func() bool {
+	await.True(b.t, run+" to begin", func() bool {
 		_, _, code := b.try("status", run)
 		return code == 0 && strings.Contains(b.loadctl("status", run, "-o", "json"), `"running"`)
 	})
@@ -214,7 +215,7 @@ func TestScreenEnds(t *testing.T) {
 		m.See("ends  running")
 		pid := childOf(t, m)
 		m.Close()
-		until(t, "the end of the command", func() bool { return syscall.Kill(pid, 0) != nil })
+		await.True(t, "the end of the command", func() bool { return syscall.Kill(pid, 0) != nil })
 	})
 	t.Run("stopped", func(t *testing.T) { // Ctrl-Z gives a shell, fg the screen again
 		m := b.in(t).terminal(80, 24)
@@ -229,7 +230,7 @@ func TestScreenEnds(t *testing.T) {
 		m.See("exit=0")
 		m.Clean()
 	})
-	until(t, "the rate as it was", func() bool { return b.rate("ends") == 50 }) // it is 0 before the first slot
+	await.True(t, "the rate as it was", func() bool { return b.rate("ends") == 50 }) // it is 0 before the first slot
 }
 
 // TestScreenOfRun: q goes on in lines, and Ctrl-C stops the run as it does without a screen, from both.
@@ -280,7 +281,7 @@ func TestScreenReadOnly(t *testing.T) {
 	}
 	m.Press("q")
 	m.See("exit=0")
-	until(t, "the rate as it was", func() bool { return b.rate("read") == 100 }) // it is 0 before the first slot
+	await.True(t, "the rate as it was", func() bool { return b.rate("read") == 100 }) // it is 0 before the first slot
 	if seen := b.loadctl("events", "read"); strings.Contains(seen, "set-rate") || strings.Contains(seen, "pause") || strings.Contains(seen, "stop") {
 		t.Errorf("a key gave a command:\n%s", seen)
 	}

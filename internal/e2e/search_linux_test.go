@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // found is the part of loadctl search -o json that these tests check.
@@ -86,10 +87,10 @@ func TestSearchDies(t *testing.T) {
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "50")
 	worker := b.guest("x")
 	search := b.operator("search", "x", "--slo", "errors:rate<1%", "--from", "100", "--to", "100", "--step-for", "1h")
-	until(t, "300 requests", func() bool { return b.web.Count() >= 300 })
+	await.True(t, "300 requests", func() bool { return b.web.Count() >= 300 })
 	search.signal(syscall.SIGKILL)
 	began := time.Now()
-	until(t, "the stop", func() bool { return b.phase("x") == "stopped" })
+	await.True(t, "the stop", func() bool { return b.phase("x") == "stopped" })
 	if took := time.Since(began); took < 10*time.Second || acceptance() && took > 22*time.Second {
 		t.Errorf("stopped after %v", took)
 	}
@@ -104,7 +105,7 @@ func TestSearchInterrupted(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	worker := b.worker("x", "--url", b.web.URL(), "--qps", "50")
-	until(t, "a request", func() bool { return b.web.Count() > 0 })
+	await.True(t, "a request", func() bool { return b.web.Count() > 0 })
 	b.loadctl("pause", "x")
 	search := b.operator("search", "x", "--slo", "checks:rate>1%", "--slo", "latency:p(99)<1900ms", "--from", "100", "--step-for", "2s", "-o", "json")
 	search.says("100/s  double  passed: 100.00 %")

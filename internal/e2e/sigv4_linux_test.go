@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/sigtest"
 )
@@ -50,7 +51,7 @@ func TestSigV4(t *testing.T) {
 	ps := []*process{b.workerWith(knows, "x",
 		"--url", web.URL+"/items/a%20b+c%2F${ordinal}?tag=b&tag=a&n=${random 1 1000}&at=${now}", "-m", "PUT", "-d", `{"id": "${uuid}"}`,
 		"--auth", setting, "--qps", "500", "-n", "500", "--min-workers", "2")}
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	late := b.worker("x", "--allow-hosts", "127.0.0.1", "--id", "late")
 	late.wait(104)
 	if text := late.Stderr.String(); !strings.Contains(text, "secret_key: @env:"+name+": the variable is not set on this machine, or is empty; set it for each worker; nothing was sent") {
@@ -107,7 +108,7 @@ func TestSigV4OfSteps(t *testing.T) {
 		"--redirects", "1", "--qps", "200", "--min-workers", "2"}
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	seen := func(prefix string) func() bool { return func() bool { n, _ := web.count(prefix); return n > 20 } }
-	until(t, "orders", seen("POST /orders"))
+	await.True(t, "orders", seen("POST /orders"))
 	web.mu.Lock()
 	for _, err := range web.wrong {
 		t.Error(err)
@@ -118,7 +119,7 @@ func TestSigV4OfSteps(t *testing.T) {
 	web.mu.Lock()
 	web.verifier.AccessKey, web.verifier.SecretKey, web.seen = "AKID2", "hunter2two", map[string]int{}
 	web.mu.Unlock()
-	until(t, "orders with the new keys", seen("POST /orders"))
+	await.True(t, "orders with the new keys", seen("POST /orders"))
 	b.loadctl("stop", "x")
 	for _, p := range ps {
 		p.wait(0)

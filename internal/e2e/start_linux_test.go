@@ -3,6 +3,8 @@ package e2e
 import (
 	"strings"
 	"testing"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // TestStartTimeout: if the workers of a run do not come, no command waits without end. Nothing is sent, the exit code
@@ -53,7 +55,7 @@ func TestStartTimeout(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
 		p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "200", "-n", "0.1k", "--min-workers", "0", "--start-timeout", "1ms")
-		until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 }) // --start-timeout bounds --wait
+		await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 }) // --start-timeout bounds --wait
 		w := b.guest("x", "--start-timeout", "1ms")
 		p.says("waits for loadctl start, workers 1")
 		b.loadctl("start", "x")

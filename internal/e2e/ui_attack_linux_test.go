@@ -23,6 +23,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/ui"
 )
@@ -361,7 +362,7 @@ func TestUINamesAreText(t *testing.T) {
 	b := newBed(t)
 	const script = "</script><img src=x onerror=alert(1)>"
 	b.worker("x", "--url", b.web.URL()+"/"+url.PathEscape(script), "--qps", "50", "--duration", "3s")
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	v := b.ui("--control").viewer()
 	v.follow("x").next("end")
 	b.spoil("x")
@@ -454,7 +455,7 @@ func TestUIShowsNoSecrets(t *testing.T) {
 	b.as = "reader:redis-s3cr3t"
 	secrets := []string{"redis-s3cr3t", "header-s3cr3t", "body-s3cr3t", "user-s3cr3t", "password-s3cr3t"}
 	b.worker("x", "--url", strings.Replace(b.web.URL(), "://", "://user-s3cr3t:password-s3cr3t@", 1), "-m", "POST", "-H", "Authorization: Bearer header-s3cr3t", "-d", "body-s3cr3t", "--qps", "50")
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	u := b.ui("--control")
 	v := u.viewer()
 	f := v.follow("x")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/ui"
 )
@@ -25,24 +26,24 @@ func TestUICommands(t *testing.T) {
 	if c := v.change("/api/v1/runs/x/start", `{}`); c.Command != "start" || !c.Changed {
 		t.Errorf("start: %+v", c)
 	}
-	until(t, "the begin", func() bool { return b.status("x").Phase == "running" })
+	await.True(t, "the begin", func() bool { return b.status("x").Phase == "running" })
 	if c := v.change("/api/v1/runs/x/rate", `{"rate":"250"}`); c.Command != "set-rate" || !c.Changed || c.At.IsZero() {
 		t.Errorf("rate: %+v", c)
 	}
-	until(t, "the new rate", func() bool { return b.status("x").Rate == 250 })
+	await.True(t, "the new rate", func() bool { return b.status("x").Rate == 250 })
 	v.change("/api/v1/runs/x/pause", `{}`)
-	until(t, "the pause", func() bool { return b.status("x").Phase == "paused" })
+	await.True(t, "the pause", func() bool { return b.status("x").Phase == "paused" })
 	if c := v.change("/api/v1/runs/x/pause", `{}`); c.Changed {
 		t.Errorf("a second pause: %+v", c)
 	}
 	v.change("/api/v1/runs/x/resume", `{}`)
-	until(t, "the end of the pause", func() bool { return b.status("x").Phase == "running" })
+	await.True(t, "the end of the pause", func() bool { return b.status("x").Phase == "running" })
 	if a := v.do("POST", "/api/v1/runs/x/workers/doomed/remove", `{}`, nil); a.status != http.StatusConflict {
 		t.Errorf("removal of a worker that lives: %d %s", a.status, a.text)
 	}
 	w.signal(syscall.SIGKILL)
 	<-w.Exited
-	until(t, "the removal", func() bool {
+	await.True(t, "the removal", func() bool {
 		a := v.do("POST", "/api/v1/runs/x/workers/doomed/remove", `{"force":false}`, nil)
 		var removed []run.Worker
 		return a.status == http.StatusOK && json.Unmarshal([]byte(a.text), &removed) == nil && len(removed) == 1 && removed[0].State == "removed"

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/ui"
 )
 
@@ -15,8 +16,8 @@ func TestUICost(t *testing.T) {
 	b := newBed(t)
 	workers, span := scale(3, 5), scale(6*time.Second, 20*time.Second)
 	b.fleet(workers, "x", "--qps", "1000")
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
-	until(t, "its begin", func() bool { return b.status("x").Phase == "running" })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "its begin", func() bool { return b.status("x").Phase == "running" })
 	time.Sleep(span / 4) // the first seconds have fewer points to read
 	alone := b.redisCPU(span)
 	u := b.ui()

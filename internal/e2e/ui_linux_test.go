@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/ui"
 )
@@ -46,7 +47,7 @@ func (b *bed) uiAt(address, key string, args ...string) *liveUI {
 func (u *liveUI) login() string {
 	u.t.Helper()
 	address := regexp.MustCompile(`https?://\S+/login\?token=\S+`)
-	until(u.t, "the address of the page", func() bool {
+	await.True(u.t, "the address of the page", func() bool {
 		select {
 		case <-u.Exited:
 			u.t.Fatalf("loadctl ui has ended:\n%s%s", u.Stdout.String(), u.Stderr.String())
@@ -76,7 +77,7 @@ func (u *liveUI) viewer() *viewer {
 	if answer.status != http.StatusSeeOther || len(answer.cookies) != 1 {
 		u.t.Fatalf("login: %d, %d cookies: %s", answer.status, len(answer.cookies), answer.text)
 	}
-	until(u.t, "the address for the next browser", func() bool { return u.login() != before })
+	await.True(u.t, "the address for the next browser", func() bool { return u.login() != before })
 	return &viewer{t: u.t, ui: u, cookie: answer.cookies[0]}
 }
 
@@ -249,8 +250,8 @@ func (f *follower) until(what string, ok func(ui.Frame) bool) ui.Frame {
 func (b *bed) going(name string, args ...string) *process {
 	b.t.Helper()
 	w := b.worker(name, append([]string{"--url", b.web.URL(), "--qps", "100"}, args...)...)
-	until(b.t, "the run", func() bool { _, _, code := b.try("status", name); return code == 0 })
-	until(b.t, "its begin", func() bool { s := b.status(name); return s.Phase == "running" && s.Rate > 0 })
+	await.True(b.t, "the run", func() bool { _, _, code := b.try("status", name); return code == 0 })
+	await.True(b.t, "its begin", func() bool { s := b.status(name); return s.Phase == "running" && s.Rate > 0 })
 	return w
 }
 
@@ -334,7 +335,7 @@ func TestUIWithoutRedis(t *testing.T) {
 	}
 	b.redis.Restart()
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "1")
-	until(t, "the run in the list", func() bool {
+	await.True(t, "the run in the list", func() bool {
 		l.Runs, l.Error = nil, ""
 		v.read("/api/v1/runs", &l)
 		return l.Error == "" && len(l.Runs) == 1 && l.Runs[0].Run == "x"
@@ -422,7 +423,7 @@ func TestUIFramesAddUp(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.worker("x", "--url", b.web.URL(), "--qps", "200", "--duration", "8s")
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	v := b.ui("--control").viewer()
 	f := v.follow("x")
 	all := f.frame()
@@ -478,7 +479,7 @@ func TestUIFleet(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.fleet(3, "x", "--qps", "90", "--duration", "4s")
-	until(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	v := b.ui().viewer()
 	f := v.follow("x").until("three workers", func(f ui.Frame) bool { return f.FleetStates["active"] == 3 })
 	if len(f.Fleet) != 3 || len(f.Report.Workers) != 0 {

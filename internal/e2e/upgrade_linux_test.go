@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/spec"
 )
 
@@ -53,7 +54,7 @@ func (b *bed) refusedBy(other *bed) {
 	const requests = 2000
 	run := []string{"--url", b.web.URL() + "/run", "--qps", "1000", "-n", strconv.Itoa(requests), "--min-workers", "2"}
 	waits := other.worker("run", "--wait", "--allow-any")
-	until(b.t, "a worker that waits for the run", func() bool { return strings.Contains(waits.Stderr.String(), "waiting for the run") })
+	await.True(b.t, "a worker that waits for the run", func() bool { return strings.Contains(waits.Stderr.String(), "waiting for the run") })
 	ps := []*process{b.worker("run", append(patient(), run...)...)}
 	other.refuses(waits)
 	refuse := func() {
@@ -72,7 +73,7 @@ func (b *bed) refusedBy(other *bed) {
 	}
 	refuse() // while the run waits for workers
 	ps = append(ps, b.worker("run", append(patient(), run...)...))
-	until(b.t, "requests", func() bool { return b.web.Count() >= 10 })
+	await.True(b.t, "requests", func() bool { return b.web.Count() >= 10 })
 	refuse() // while it runs
 	for _, p := range ps {
 		p.wait(0)
@@ -111,9 +112,9 @@ func sameState(t *testing.T, dir string) {
 			creator := &bed{t: t, redis: b.redis, web: b.web, dir: first}
 			creator.loadctl(append(append([]string{"create", "both"}, patient()...), "--url", b.web.URL(), "--qps", "250", "-n", strconv.Itoa(requests), "--min-workers", "3")...)
 			ps := []*process{b.worker("both", "--allow-any"), another.worker("both", "--allow-any"), b.worker("both", "--allow-any")}
-			until(t, "requests", func() bool { return b.web.Count() >= 200 })
+			await.True(t, "requests", func() bool { return b.web.Count() >= 200 })
 			another.loadctl("set-rate", "both", "500")
-			until(t, "requests", func() bool { return b.web.Count() >= 600 })
+			await.True(t, "requests", func() bool { return b.web.Count() >= 600 })
 			b.loadctl("set-rate", "both", "1500")
 			for _, p := range ps {
 				p.wait(0)
@@ -185,7 +186,7 @@ func (b *bed) beside(other *bed) {
 	ps := []*process{b.worker("run", "--allow-any")}
 	guest := other.worker("run", "--allow-any")
 	var refused bool
-	until(b.t, "a refusal, or the start", func() bool {
+	await.True(b.t, "a refusal, or the start", func() bool {
 		select {
 		case <-guest.Exited:
 			refused = true

@@ -1,0 +1,79 @@
+// Package await lets tests wait for events, however slow the machine is.
+//
+//	await.True(t, "500 arrivals", func() bool { return server.Count() >= 500 })
+//	reply := await.Receive(t, "a reply", replies)
+//	await.Closed(t, "the end of the worker", worker.Exited)
+//
+// A wait has no bound of its own, so no machine is too slow for it. Shortly before `go test -timeout` ends the whole
+// process, a wait fails its test and says what did not happen. So a test may have no timeout of its own either: it uses
+// t.Context().
+package await
+
+import (
+	"testing"
+	"time"
+)
+
+const (
+	pause = 5 * time.Millisecond // between two looks at a condition
+	spare = 20 * time.Second     // before the end of go test: a test has this long to clean up and to report
+)
+
+// True returns as soon as ok does. Only the goroutine of the test may call it.
+func True(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for end := deadline(t); !ok(); time.Sleep(pause) {
+		if !end.IsZero() && time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// Receive returns the next value of a channel, or the zero value if the channel is closed. Only the goroutine of the
+// test may call it.
+func Receive[T any](t testing.TB, what string, from <-chan T) T {
+	t.Helper()
+	var late <-chan time.Time // never
+	if end := deadline(t); !end.IsZero() {
+		timer := time.NewTimer(time.Until(end))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case value := <-from:
+		return value
+	case <-late:
+		t.Fatalf("waited in vain for %s", what)
+		panic("unreachable")
+	}
+}
+
+// Closed waits for the end of what closes a channel. Only the goroutine of the test may call it.
+func Closed(t testing.TB, what string, done <-chan struct{}) {
+	t.Helper()
+	Receive(t, what, done)
+}
+
+// Done runs do, which blocks until something has happened, and returns when it has.
+func Done(t testing.TB, what string, do func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	Closed(t, what, done)
+}
+
+// deadline returns until when a wait may last. Zero means without end: go test has no timeout, or t is a benchmark.
+func deadline(t testing.TB) time.Time {
+	limited, ok := t.(interface{ Deadline() (time.Time, bool) })
+	if !ok {
+		return time.Time{}
+	}
+	end, ok := limited.Deadline()
+	if !ok {
+		return time.Time{}
+	}
+	return end.Add(-spare)
+}

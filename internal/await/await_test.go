@@ -1,0 +1,61 @@
+package await
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// limited is a test whose go test ends soon. It keeps what it fails with.
+type limited struct {
+	testing.TB
+	end  time.Time
+	said string
+}
+
+func (l *limited) Helper()                     {}
+func (l *limited) Deadline() (time.Time, bool) { return l.end, true }
+func (l *limited) Fatalf(format string, args ...any) {
+	l.said = strings.ReplaceAll(format, "%s", args[0].(string))
+	runtime.Goexit()
+}
+
+// fails returns what a wait fails with.
+func fails(wait func(t testing.TB)) string {
+	l := &limited{end: time.Now().Add(spare)}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait(l)
+	}()
+	<-done
+	return l.said
+}
+
+// TestWaitsSayWhatDidNotHappen: a wait for what never happens fails before go test ends, and names it.
+func TestWaitsSayWhatDidNotHappen(t *testing.T) {
+	never := make(chan struct{})
+	for name, wait := range map[string]func(t testing.TB){
+		"true":    func(t testing.TB) { True(t, "an event", func() bool { return false }) },
+		"receive": func(t testing.TB) { Receive(t, "an event", never) },
+		"closed":  func(t testing.TB) { Closed(t, "an event", never) },
+		"done":    func(t testing.TB) { Done(t, "an event", func() { <-never }) },
+	} {
+		if said := fails(wait); said != "waited in vain for an event" {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// TestWaitsEnd: a wait ends when the event happens.
+func TestWaitsEnd(t *testing.T) {
+	looks := 0
+	True(t, "the third look", func() bool { looks++; return looks == 3 })
+	values := make(chan int, 1)
+	values <- 7
+	if got := Receive(t, "a value", values); got != 7 || looks != 3 {
+		t.Errorf("received %d after %d looks", got, looks)
+	}
+	Done(t, "nothing", func() {})
+}
