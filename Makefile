@@ -3,7 +3,6 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT   ?= $(shell git describe --always --exclude '*' --abbrev=40 --dirty 2>/dev/null)
 FUZZTIME ?= 10s
-HDR_JAR  := /usr/share/java/hdrhistogram.jar
 
 # How binaries are built: one version of Go makes the same bytes in each folder, whatever its environment says. No paths, no
 # C, flags and levels of processors from here, and version and commit too, instead of git. -s -w: no tables for debuggers,
@@ -21,7 +20,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo check test units fleets acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image push chart chartfile site release release-check pictures clean deps missing
+.PHONY: help build demo tested check test test-all shipped acceptance chaos upgrade sim lint fmt vuln fuzz bench microbench web linux share packages image push chart chartfile site release release-check pictures clean
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -32,46 +31,58 @@ build: ## Build bin/loadctl and bin/loadworker
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
-# Without the race detector. It would slow these down, and has nothing to find:
-# arithmetic in one goroutine, and scripts that Redis executes.
-PURE := /report(/|$$)|/internal/(compare|model|sim)$$|/lua$$
-# The same for single tests of other packages. Their neighbours run the same code under the detector.
-HEAVY := ^(TestReportIsThatOfItsWorkers|TestReportsWhileWorkersWrite|TestSeriesIsWhole|TestConformance|TestTotalIsExact|TestFilesAgreeWithExitCode|TestFrameFits|TestHostileText|TestPage(Looks|Memory|ComparesAnyway|NamesAreText|KeepsItsPlace))$$
-# Fleets of processes: the detector would only slow down the servers they fire at.
-FLEETS := /internal/(e2e|doctest|chaos)$$
+# Packages whose tests run whole fleets of processes. They run one after the other, and after the units: fleets that share
+# the cores disturb one another, and most of their tests run in parallel already.
+FLEETS := /internal/(e2e|chaos|doctest)$$
+units   = $$(go list ./... | grep -v -E '$(FLEETS)')
+fleets  = -count=1 -p 1 -parallel 8 $$(go list ./... | grep -E '$(FLEETS)')
+# Arithmetic in one goroutine, scripts that Redis executes, and browsers: the race detector has nothing to find there.
+PURE   := /report(/|$$)|/internal/(compare|model|sim|ui)$$|/lua$$
+raced   = $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
 
-test: deps ## Run all tests, with the race detector where goroutines share something
-	@# Two lines at once: most tests of fleets wait, while units compute. Fleets measure arrivals, so their processes go first.
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target units fleets
+# Tests run these commands as processes. They are built once for all packages.
+test test-all acceptance chaos upgrade: export LOADCTL_COMMANDS := $(CURDIR)/bin/tested
+tested:
+	@go build -o bin/tested/ ./cmd/loadctl ./cmd/loadworker
 
-units:
-	nice -n 10 go test -race -parallel 8 -timeout 15m -skip '$(HEAVY)' $$(go list ./... | grep -v -E '$(PURE)|$(FLEETS)')
-	go test -timeout 15m $$(go list ./... | grep -E '$(PURE)')
-	go test -timeout 15m -run '$(HEAVY)' ./internal/results ./internal/worker ./internal/cli ./internal/screen ./internal/ui ./pacer/limit
-	@# What is shipped: modules of their own. Go does not see that files outside of them change.
-	for module in $(MODULES); do go -C $$module test -count=1 ./...; done
+test: ## Test all units, scripts and simulations, and a fleet for each promise (5 minutes; installs what it needs)
+	@.ci/setup test
+	@.ci/tier tested  $(MAKE) --no-print-directory tested
+	@.ci/tier units  go test -short -timeout 15m $(units)
+	@.ci/tier fleets go test -short -timeout 15m $(fleets)
 
-# One package after the other: fleets that share the cores disturb one another. Tests in parallel mostly wait.
-fleets:
-	go test -p 1 -parallel 8 -timeout 15m ./internal/e2e ./internal/doctest ./internal/chaos
+test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 minutes)
+	@.ci/setup all
+	@.ci/tier tested  $(MAKE) --no-print-directory tested
+	@.ci/tier races   go test -short -race -timeout 15m $(raced)
+	@.ci/tier units   go test -timeout 15m $(units)
+	@.ci/tier fleets  go test -timeout 20m $(fleets)
+	@.ci/tier shipped $(MAKE) --no-print-directory shipped
 
-# Packages whose tests run whole fleets, or wait most of the time.
-SLOW := /internal/(e2e|doctest|chaos|bench|link|run|results|limiters|compare|metrics)$$|/cmd/|/pacer/limit$$
+# What is shipped: modules of their own. Go does not see that files outside of them change.
+shipped:
+	@for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 
-check: ## Build, vet, and test what changed, but for commands and packages that run fleets (make test has them)
-	go build ./...
-	go vet ./...
-	go test -timeout 5m $$(go list ./... | grep -v -E '$(SLOW)')
+# Packages whose tests run processes or servers.
+SERVED := $(FLEETS)|/internal/(bench|cli|doctor|embedded|link|run|results|limiters|metrics|model|mux|redistest|search|ui|watch|worker|epoll)$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets$$
 
-acceptance: deps ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
+check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a minute)
+	@go build ./...
+	@go vet ./...
+	@.ci/tier check go test -short -timeout 5m $$(go list ./... | grep -v -E '$(SERVED)')
+
+acceptance: ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
+	@.ci/setup all
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
-chaos: deps ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
+chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
+	@.ci/setup all
 	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
 
-upgrade: deps ## Run this version beside the commit OTHER: they work together exactly, or refuse
+upgrade: ## Run this version beside the commit OTHER: they work together exactly, or refuse
+	@.ci/setup all
 	LOADCTL_OTHER=$(OTHER) go test -count=1 -v -run TestVersions/real ./internal/e2e
 
 sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks (12 minutes)
@@ -180,25 +191,3 @@ pictures: ## Make the pictures of docs/img anew, from the report and the live pa
 
 clean: ## Remove what was built
 	rm -rf bin dist
-
-# deps fails, and says what to install, when something the tests need is not there.
-deps:
-	@missing=$$($(MAKE) -s missing | xargs); \
-	test -z "$$missing" || { echo "The tests need more than Go. Install it with: apt-get install -y $$missing" >&2; exit 1; }
-
-# missing prints the Debian packages to install, one a line; .ci/run installs them.
-missing:
-	@command -v redis-server >/dev/null || echo redis-server
-	@command -v openssl >/dev/null || echo openssl # docs/http3.md makes a certificate with it
-	@command -v curl >/dev/null || echo curl # docs/recipes.md logs in with it
-	@test -e $(HDR_JAR) || echo libhdrhistogram-java
-	@command -v java >/dev/null || echo default-jre-headless
-	@command -v rpm >/dev/null || echo rpm # it installs our package, in tests
-	@command -v systemd-analyze >/dev/null || echo systemd
-	@command -v chromium-headless-shell >/dev/null || echo chromium-headless-shell # it opens the HTML report
-	@command -v tmux >/dev/null || echo tmux # it runs the screen of the terminal, in tests
-	@command -v promtool >/dev/null || echo prometheus # it scrapes /metrics, in tests
-	@test -n "$$(find /usr/share/fonts -name '*.[to]tf' -print -quit 2>/dev/null)" || echo fonts-dejavu-core
-	@command -v gcc >/dev/null || echo gcc libc6-dev # go test -race
-	@PATH=$$PATH:/usr/sbin:/sbin command -v ip >/dev/null || echo iproute2
-	@PATH=$$PATH:/usr/sbin:/sbin command -v nft >/dev/null || echo nftables # only root needs it, and finds it
