@@ -17,27 +17,23 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
+	"github.com/loadctl/loadctl/internal/commands"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )
 
-// binaries is where TestMain has built the commands; it is set once, before any test.
+// binaries is where the commands are; it is set once, before any test.
 var binaries string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "loadctl-e2e-")
+	built, err := commands.Build()
 	if err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/loadctl", "../../cmd/loadworker")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	binaries = dir
+	binaries = built.Dir
 	code := m.Run()
-	os.RemoveAll(dir)
+	built.Remove()
 	os.Exit(code)
 }
 
