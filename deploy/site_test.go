@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -75,7 +74,6 @@ func crawl(t *testing.T, tab *browsertest.Tab, home string) (seen []string) {
 			}
 		}
 	}
-	client := &http.Client{Timeout: 10 * time.Second}
 	files := map[string]int{}
 	for page, p := range pages {
 		for _, link := range p.Links {
@@ -86,7 +84,7 @@ func crawl(t *testing.T, tab *browsertest.Tab, home string) (seen []string) {
 				t.Errorf("%s links to %s, which has no such place", page, link)
 			case is, !strings.HasPrefix(to, home): // the repository, or another site
 			case files[to] == 0:
-				answer, err := client.Get(to)
+				answer, err := http.Get(to)
 				if err != nil {
 					t.Fatal(err)
 				}

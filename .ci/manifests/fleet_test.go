@@ -131,8 +131,7 @@ func (f fleet) run(t *testing.T) error {
 	if err := f.awaitReady(server, func() *process { return start(slices.Insert(slices.Clone(f.ready), 1, "-p", port)) }); err != nil {
 		return err
 	}
-	start(f.target)
-	if err := await(target); err != nil {
+	if err := start(f.target).listens(target); err != nil {
 		return err
 	}
 	var workers []*process
@@ -150,19 +149,16 @@ func (f fleet) run(t *testing.T) error {
 
 // awaitReady waits until the probe says that the server is ready.
 func (f fleet) awaitReady(server *process, probe func() *process) error {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for ; ; time.Sleep(20 * time.Millisecond) {
 		err := probe().wait()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-server.exited:
+			return fmt.Errorf("redis is never ready: %w", err)
 		default:
-			if time.Now().Before(deadline) {
-				continue
-			}
 		}
-		return fmt.Errorf("redis is never ready: %w", err)
 	}
 }
 
@@ -210,19 +206,6 @@ func address(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// await waits until somebody listens.
-func await(address string) error {
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		conn, err := net.Dial("tcp", address)
-		if err == nil {
-			return conn.Close()
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("nobody listens at %s", address)
-		}
-	}
-}
-
 // process is one container's, without the container.
 type process struct {
 	cmd            *exec.Cmd
@@ -261,13 +244,23 @@ func newProcess(t *testing.T, env []string, line ...string) *process {
 	return p
 }
 
+// listens waits until the process listens at an address.
+func (p *process) listens(address string) error {
+	for ; ; time.Sleep(10 * time.Millisecond) {
+		if conn, err := net.Dial("tcp", address); err == nil {
+			return conn.Close()
+		}
+		select {
+		case <-p.exited:
+			return fmt.Errorf("%q has ended: %s", p.cmd.Args, &p.stderr)
+		default:
+		}
+	}
+}
+
 // wait waits for an end with exit code 0.
 func (p *process) wait() error {
-	select {
-	case <-p.exited:
-	case <-time.After(40 * time.Second):
-		return fmt.Errorf("%q does not end", p.cmd.Args)
-	}
+	<-p.exited
 	if code := p.cmd.ProcessState.ExitCode(); code != 0 {
 		return fmt.Errorf("%q: exit code %d: %s", p.cmd.Args, code, &p.stderr)
 	}

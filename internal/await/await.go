@@ -10,6 +10,7 @@
 package await
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -63,6 +64,14 @@ func Done(t testing.TB, what string, do func()) {
 		do()
 	}()
 	Closed(t, what, done)
+}
+
+// Within returns a context that ends, at the latest, when a wait would fail.
+func Within(parent context.Context, t testing.TB) (context.Context, context.CancelFunc) {
+	if end := deadline(t); !end.IsZero() {
+		return context.WithDeadline(parent, end)
+	}
+	return context.WithCancel(parent)
 }
 
 // deadline returns until when a wait may last. Zero means without end: go test has no timeout, or t is a benchmark.

@@ -1,6 +1,8 @@
 package await
 
 import (
+	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
@@ -58,4 +60,14 @@ func TestWaitsEnd(t *testing.T) {
 		t.Errorf("received %d after %d looks", got, looks)
 	}
 	Done(t, "nothing", func() {})
+}
+
+// TestContextEnds: a context ends when a wait fails.
+func TestContextEnds(t *testing.T) {
+	ctx, cancel := Within(t.Context(), &limited{end: time.Now().Add(spare)})
+	defer cancel()
+	<-ctx.Done()
+	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		t.Error(ctx.Err())
+	}
 }

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -27,10 +26,9 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
-)
 
-// patience bounds how long a test may use a page.
-const patience = time.Minute
+	"github.com/loadctl/loadctl/internal/await"
+)
 
 // A Browser is a process.
 type Browser struct{ ctx context.Context }
@@ -171,7 +169,7 @@ func (tab *Tab) Heard() []string {
 // Do does something with the page.
 func (tab *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	tab.t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	ctx, cancel := await.Within(tab.ctx, tab.t)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		tab.t.Fatalf("page: %v; it said %q", err, tab.Heard())
@@ -181,7 +179,7 @@ func (tab *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 // Value evaluates a JavaScript expression, and waits for its promise if it is one.
 func Value[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
-	ctx, cancel := context.WithTimeout(tab.ctx, patience)
+	ctx, cancel := await.Within(tab.ctx, tab.t)
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
