@@ -5,10 +5,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 )
 
@@ -70,7 +70,7 @@ func (c *Cluster) Replicate(t testing.TB) {
 		c.must(t, s, "CLUSTER", "REPLICATE", c.Masters[i].client.ClusterMyID(t.Context()).Val())
 	}
 	for _, s := range all {
-		s.await(t, "all replicas in the map, and its copy of the master", func() bool {
+		await.True(t, s.Addr()+" to have all replicas in the map, and its copy of the master", func() bool {
 			nodes := s.client.ClusterNodes(t.Context()).Val()
 			return strings.Count(nodes, "slave ") == len(c.Replicas) && !strings.Contains(s.replication(t), "master_link_status:down")
 		})
@@ -122,22 +122,16 @@ func (c *Cluster) must(t testing.TB, s *Server, args ...any) {
 // await waits until CLUSTER INFO of a master has all these lines.
 func (c *Cluster) await(t testing.TB, s *Server, lines ...string) {
 	t.Helper()
-	for deadline := time.Now().Add(startPatience); ; time.Sleep(10 * time.Millisecond) {
+	await.True(t, s.Addr()+" to say "+strings.Join(lines, ", "), func() bool {
 		info, err := s.Client().ClusterInfo(t.Context()).Result()
 		if err != nil {
 			t.Fatalf("ask %s for its cluster: %v", s.Addr(), err)
 		}
-		missing := ""
 		for _, line := range lines {
 			if !strings.Contains(info, line+"\r\n") {
-				missing = line
+				return false
 			}
 		}
-		if missing == "" {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not say %s within %v, but:\n%s", s.Addr(), missing, startPatience, info)
-		}
-	}
+		return true
+	})
 }

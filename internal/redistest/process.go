@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
+	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 )
 
@@ -43,34 +44,30 @@ func startProcess(binary string, args []string, dir string) (*process, error) {
 }
 
 // awaitReady returns nil when this very process answers PING, and not another one at the same address.
-func (p *process) awaitReady(addr string, patience time.Duration) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+func (p *process) awaitReady(t testing.TB, addr string) (err error) {
+	t.Helper()
+	await.True(t, "redis-server at "+addr, func() bool {
 		select {
 		case <-p.Exited:
-			return fmt.Errorf("%w; its log:\n%s", errExited, p.logText())
+			err = fmt.Errorf("%w; its log:\n%s", errExited, p.logText())
+			return true
 		default:
 		}
 		// The log line proves that the port is ours; a Sentinel uses another one.
 		log := p.logText()
-		if (strings.Contains(log, "Ready to accept connections") || strings.Contains(log, "Sentinel ID is ")) && answersPing(addr) {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			p.Kill()
-			return fmt.Errorf("no answer to PING at %s within %v; the log:\n%s", addr, patience, p.logText())
-		}
-	}
+		return (strings.Contains(log, "Ready to accept connections") || strings.Contains(log, "Sentinel ID is ")) && answersPing(addr)
+	})
+	return err
 }
 
 // answersPing asks without a client library. Any answer will do (a server with a password says NOAUTH): the server is
-// there.
+// there. Without a limit of time: a server that is slow is there, and the connection to one that dies ends.
 func answersPing(addr string) bool {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return false
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(time.Second)) // else the read below would last as long as the server
 	if _, err := io.WriteString(conn, "PING\r\n"); err != nil {
 		return false
 	}
@@ -87,22 +84,17 @@ func (p *process) logText() string {
 	return string(text)
 }
 
-// terminate asks the process to end, even if it is paused, and waits for it;
-// one that does not end is killed and reported.
-func (p *process) terminate(patience time.Duration) error {
+// terminate asks the process to end, even if it is paused, and waits for it.
+func (p *process) terminate(t testing.TB) error {
+	t.Helper()
 	if err := p.signal(syscall.SIGTERM, syscall.SIGCONT); errors.Is(err, os.ErrProcessDone) {
 		<-p.Exited
 		return nil
 	} else if err != nil {
 		return err
 	}
-	select {
-	case <-p.Exited:
-		return nil
-	case <-time.After(patience):
-		p.Kill()
-		return fmt.Errorf("still alive %v after SIGTERM, so it was killed; its log:\n%s", patience, p.logText())
-	}
+	await.Closed(t, "the end of redis-server after SIGTERM", p.Exited)
+	return nil
 }
 
 func (p *process) resume() error {

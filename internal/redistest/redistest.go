@@ -30,11 +30,7 @@ import (
 	"github.com/loadctl/loadctl/internal/rdb"
 )
 
-const (
-	startTries    = 10
-	startPatience = time.Minute // a busy machine may need long
-	stopPatience  = 5 * time.Second
-)
+const startTries = 10
 
 // Server is a private redis-server. It keeps its address through Kill, Stop and Restart. Its methods fail the test if
 // they do not succeed, and may be called from any goroutine.
@@ -94,7 +90,7 @@ func (s *Server) launch() error {
 		return err
 	}
 	s.process = p
-	return p.awaitReady(s.Addr(), startPatience)
+	return p.awaitReady(s.tb, s.Addr())
 }
 
 // arguments returns our own arguments.
@@ -150,7 +146,7 @@ func (s *Server) Stop() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.process.terminate(stopPatience); err != nil {
+	if err := s.process.terminate(s.tb); err != nil {
 		s.tb.Fatalf("stop redis-server: %v", err)
 	}
 }

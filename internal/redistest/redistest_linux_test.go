@@ -2,7 +2,6 @@ package redistest
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 func TestServerAnswersAtItsAddress(t *testing.T) {
@@ -146,7 +147,7 @@ func TestPausedServerIsSilentUntilResumed(t *testing.T) {
 			t.Fatalf("paused server: reply %q, %v, want a timeout", line, err)
 		}
 		s.Resume()
-		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		conn.SetReadDeadline(time.Time{})
 		if line, err := reply.ReadString('\n'); err != nil || line != fmt.Sprintf(":%d\r\n", i+1) {
 			t.Fatalf("resumed server: reply %q, %v, want :%d", line, err, i+1)
 		}
@@ -163,10 +164,8 @@ func TestServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		t.FailNow()
 	}
 	task := fmt.Sprintf("/proc/self/task/%d", tid)
-	if !eventually(func() bool { _, err := os.Stat(task); return os.IsNotExist(err) }) {
-		t.Fatalf("thread %d lives on, so this proves nothing", tid)
-	}
-	time.Sleep(50 * time.Millisecond)
+	await.True(t, "the end of the thread", func() bool { _, err := os.Stat(task); return os.IsNotExist(err) })
+	// A child that was to die with it has its signal before the thread is gone, and answers nothing more.
 	if !alive(s) {
 		t.Error("the server died with the thread")
 	}
@@ -203,9 +202,7 @@ func TestHelperStartsServerAndHangs(t *testing.T) {
 
 func TestServerDiesWithTheTestProcess(t *testing.T) {
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	helper := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestHelperStartsServerAndHangs$")
+	helper := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelperStartsServerAndHangs$")
 	helper.Env = append(os.Environ(), helperEnv+"=1", "TMPDIR="+t.TempDir())
 	output, err := helper.StdoutPipe()
 	if err != nil {
@@ -221,10 +218,12 @@ func TestServerDiesWithTheTestProcess(t *testing.T) {
 	if _, scanErr := fmt.Sscanf(line, "pid %d\n", &pid); err != nil || scanErr != nil {
 		t.Fatalf("helper printed %q (%v, %v), want a pid", line, err, scanErr)
 	}
-	if !eventually(func() bool { return !running(pid) }) {
-		syscall.Kill(pid, syscall.SIGKILL)
-		t.Errorf("redis-server %d outlived the test process that started it", pid)
-	}
+	defer func() {
+		if running(pid) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}()
+	await.True(t, "the end of the server whose test process was killed", func() bool { return !running(pid) })
 }
 
 func TestMissingBinaryFailsAndSaysWhatToInstall(t *testing.T) {
@@ -317,15 +316,6 @@ func alive(s *Server) bool {
 func running(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err == nil && !strings.Contains(string(stat), ") Z ")
-}
-
-func eventually(condition func() bool) bool {
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if condition() {
-			return true
-		}
-	}
-	return false
 }
 
 func serverPid(t *testing.T, s *Server) int {

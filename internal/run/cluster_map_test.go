@@ -1,11 +1,13 @@
 package run
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -32,27 +34,20 @@ func TestClusterFailoverIsFollowed(t *testing.T) {
 		}
 		how(master, replica)
 		others := slices.DeleteFunc(slices.Concat(c.Masters, c.Replicas), func(s *redistest.Server) bool { return s == master })
-		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-			known := true
+		await.True(t, "the replica to take over", func() bool {
 			for _, s := range others {
-				known = known && strings.Contains(line(s.Client().ClusterNodes(t.Context()).Val(), replica.Addr()), "master")
+				if !strings.Contains(line(s.Client().ClusterNodes(t.Context()).Val(), replica.Addr()), "master") {
+					return false
+				}
 			}
-			if known {
-				break
-			}
-			if time.Since(began) > 20*time.Second {
-				t.Fatal("the replica does not take over")
-			}
-		}
-		for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-			reply, err := leased(t.Context(), r, client, 250*time.Millisecond)
-			if err == nil && reply.Status != "" {
-				break
-			}
-			if time.Since(began) > redistest.Soon {
-				t.Fatalf("master %d: no renewal %v after all nodes know the new one: %v", i, time.Since(began), err)
-			}
-		}
+			return true
+		})
+		began := time.Now() // all nodes know the new master
+		await.True(t, fmt.Sprint("a renewal at the new master ", i), func() bool {
+			reply, err := leased(t.Context(), r, client, redistest.CallPatience())
+			return err == nil && reply.Status != ""
+		})
+		redistest.CheckSoon(t, "a renewal succeeds at the new master", began)
 	}
 }
 
