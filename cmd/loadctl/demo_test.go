@@ -12,8 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
 )
@@ -31,7 +31,7 @@ func (d *demoProcess) printed() string { return d.Stdout.String() }
 func buildDemo(t *testing.T) string {
 	t.Helper()
 	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator), ".", "../loadworker").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+string(filepath.Separator), ".", "../loadworker").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	return bin
@@ -49,27 +49,28 @@ func startDemo(t *testing.T, bin string, args ...string) *demoProcess {
 	return &demoProcess{Process: p, t: t, bin: bin}
 }
 
-// until waits for a condition.
-func (d *demoProcess) until(what string, ok func() bool) {
+// says waits until the demo prints this text.
+func (d *demoProcess) says(text string) {
 	d.t.Helper()
-	for deadline := time.Now().Add(90 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			d.t.Fatalf("waited in vain for %s\n%s\n%s", what, d.printed(), d.Stderr.String())
-		}
+	await.True(d.t, text, func() bool { return strings.Contains(d.printed(), text) || d.ended() })
+	if !strings.Contains(d.printed(), text) {
+		d.t.Fatalf("it ended and did not say %q\n%s\n%s", text, d.printed(), d.Stderr.String())
+	}
+}
+
+func (d *demoProcess) ended() bool {
+	select {
+	case <-d.Exited:
+		return true
+	default:
+		return false
 	}
 }
 
 // wait waits for the end and returns the exit code, -1 after a signal.
 func (d *demoProcess) wait() int {
 	d.t.Helper()
-	d.until("the end", func() bool {
-		select {
-		case <-d.Exited:
-			return true
-		default:
-			return false
-		}
-	})
+	await.Closed(d.t, "the end of the demo", d.Exited)
 	return d.Cmd.ProcessState.ExitCode()
 }
 
@@ -214,7 +215,7 @@ func testDemoIsSteady(t *testing.T, rows []demoRow) {
 // testDemoInterrupted: Ctrl-C, which a terminal sends to the whole group, ends everything, and leaves no half line and
 // no half result.
 func testDemoInterrupted(t *testing.T, d *demoProcess) {
-	d.until("a second", func() bool { return strings.Contains(d.printed(), "   1 s   asked") })
+	d.says("   1 s   asked")
 	if n := d.workers(); n != 3 {
 		t.Errorf("%d workers", n)
 	}
@@ -234,13 +235,13 @@ func testDemoInterrupted(t *testing.T, d *demoProcess) {
 
 // testDemoKilled: the workers end even if the demo is killed and can do nothing for them.
 func testDemoKilled(t *testing.T, d *demoProcess) {
-	d.until("a second", func() bool { return strings.Contains(d.printed(), "   1 s   asked") })
+	d.says("   1 s   asked")
 	if n := d.workers(); n != 3 {
 		t.Errorf("%d workers", n)
 	}
 	d.Cmd.Process.Kill()
 	d.wait()
-	d.until("the end of the workers", func() bool { return d.workers() == 0 })
+	await.True(d.t, "the end of the workers", func() bool { return d.workers() == 0 })
 }
 
 // testDemoKilledSilent: workers that never write do not notice that nobody reads; the kernel ends them (Linux).
@@ -255,14 +256,14 @@ func testDemoKilledSilent(t *testing.T, bin string) {
 	}
 	d := startDemo(t, dir)
 	var workers []string
-	d.until("three workers", func() bool {
+	await.True(t, "three workers", func() bool {
 		text, _ := os.ReadFile(pids)
 		workers = strings.Fields(string(text))
 		return len(workers) == 3 && bytes.HasSuffix(text, []byte("\n"))
 	})
 	d.Cmd.Process.Kill()
 	d.wait()
-	d.until("the end of the workers", func() bool {
+	await.True(t, "the end of the workers", func() bool {
 		for _, pid := range workers {
 			if _, err := os.Readlink("/proc/" + pid + "/exe"); err == nil { // a zombie has no such link
 				return false

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
@@ -130,15 +131,11 @@ func TestLimitersInterrupted(t *testing.T) {
 		go func() {
 			code <- cli.Main(newRootCommand(), []string{"limiters", "--measure", "--duration", "2s", "--redis", at}, &stdout, &stderr)
 		}()
-		for deadline := time.Now().Add(30 * time.Second); !strings.Contains(stderr.String(), "\ngcra  "); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("nothing was measured: %q", stderr.String())
-			}
-		}
+		await.True(t, "the first measurement", func() bool { return strings.Contains(stderr.String(), "\ngcra  ") || len(code) > 0 })
 		if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 			t.Fatal(err)
 		}
-		if got := <-code; got != cli.CodeSignal || stdout.String() != "" || strings.Contains(stderr.String(), "error") {
+		if got := await.Receive(t, "the end of the measurement", code); got != cli.CodeSignal || stdout.String() != "" || strings.Contains(stderr.String(), "error") {
 			t.Errorf("exit code %d, stdout %q, stderr %q", got, stdout.String(), stderr.String())
 		}
 	}

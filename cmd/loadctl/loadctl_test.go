@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
@@ -22,6 +23,19 @@ import (
 // execute runs loadctl in this process.
 func execute(args ...string) (stdout, stderr string, code int) {
 	return clitest.Execute(newRootCommand(), args...)
+}
+
+// A running command goes on beside the test.
+type running struct {
+	stdout, stderr safeBuffer
+	code           chan int
+}
+
+// launch begins to run loadctl in this process.
+func launch(args ...string) *running {
+	r := &running{code: make(chan int, 1)}
+	go func() { r.code <- cli.Main(newRootCommand(), args, &r.stdout, &r.stderr) }()
+	return r
 }
 
 const secret = clitest.Secret
@@ -81,7 +95,7 @@ func newLab(t *testing.T) *lab {
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	spec := spec.Spec{
 		Target: targets.Spec{URL: "http://user:" + secret + "@127.0.0.1/", Headers: []targets.Header{{Name: "A", Value: secret}}, Body: []byte(secret)},
-		QPS:    pacer.PerSecond(100), MaxLag: time.Second, MinWorkers: 1,
+		QPS:    pacer.PerSecond(100), MaxLag: time.Second, MinWorkers: 1, PermitFor: spec.MaxPermitFor, // no test waits for its end
 	}
 	r, _, err := run.Create(t.Context(), server.Client(), "x", spec, run.Options{})
 	if err != nil {
@@ -93,16 +107,21 @@ func newLab(t *testing.T) *lab {
 // start renews as a worker does, until the schedule has begun.
 func (l *lab) start() {
 	l.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	await.True(l, "the start of the run", func() bool {
 		reply := l.renew()
 		started, err := l.run.StartedAt(l.Context())
-		if err != nil || time.Now().After(deadline) {
+		if err != nil {
 			l.Fatalf("no start: %v", err)
 		}
-		if started > 0 && reply.Now > started {
-			return
-		}
-	}
+		return started > 0 && reply.Now > started
+	})
+}
+
+// departs makes the worker leave.
+func (l *lab) departs() {
+	l.Helper()
+	l.holder.Halt(time.Now().UnixMicro())
+	l.renew()
 }
 
 // renew renews once.
@@ -187,8 +206,7 @@ func TestARunsLife(t *testing.T) {
 	l.reads("paused")
 	l.does(&c, "resume", "x")
 	refused(t, []string{"rm", "x"}, "remove run x: workers may be taking part in it; loadctl stop x first, or use --force")
-	l.holder.Halt(time.Now().UnixMicro())
-	l.renew()
+	l.departs()
 	l.does(&c, "stop", "x")
 	l.reads("stopped")
 	for _, args := range [][]string{{"set-rate", "x", "5"}, {"set-rate", "x", "5", "--over", "1s"}, {"pause", "x"}, {"resume", "x"}} {
@@ -211,10 +229,14 @@ func TestARunsLife(t *testing.T) {
 func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	l := newLab(t)
 	l.start()
-	stdout, stderr, code := execute("stop", "x", "-o", "json")
-	const says = "waiting for w: silent, its promise ends in "
-	if code != cli.CodeGood || !strings.HasPrefix(stderr, says) || strings.Count(stderr, "\n") != 1 || !json.Valid([]byte(stdout)) {
-		t.Errorf("exit code %d, stdout %q, stderr %q", code, stdout, stderr)
+	stop := launch("stop", "x", "-o", "json")
+	await.True(t, "the worker that is waited for", func() bool {
+		return strings.HasPrefix(stop.stderr.String(), "waiting for w: silent, its promise ends in ") || len(stop.code) > 0
+	})
+	l.departs()
+	code := await.Receive(t, "the end of the stop", stop.code)
+	if stderr := stop.stderr.String(); code != cli.CodeGood || strings.Count(stderr, "\n") != 1 || !json.Valid([]byte(stop.stdout.String())) {
+		t.Errorf("exit code %d, stdout %q, stderr %q", code, stop.stdout.String(), stderr)
 	}
 }
 

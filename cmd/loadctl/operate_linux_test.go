@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/results"
@@ -93,6 +94,7 @@ func TestStart(t *testing.T) {
 	if text := l.does(&c, "start", "x"); text != "x: start: nothing to change\n" || c.Changed || c.At.IsZero() {
 		t.Errorf("%q, %+v", text, c)
 	}
+	l.departs()
 	if stdout, stderr, code := execute("stop", "x"); code != cli.CodeGood {
 		t.Errorf("%q, %q", stdout, stderr)
 	}
@@ -120,7 +122,7 @@ func TestStatusShowsWhatIsPending(t *testing.T) {
 		t.Helper()
 		for _, w := range want {
 			line := regexp.MustCompile("(?m)^" + w + "$")
-			l.until(w, func() bool {
+			await.True(t, w, func() bool {
 				text, _, _ := execute("status", "x")
 				return line.MatchString(text)
 			})
@@ -148,17 +150,8 @@ func TestStatusShowsWhatIsPending(t *testing.T) {
 	}
 	does("resume", "x")
 	shows("rate     0.5" + of)
+	l.departs()
 	shows("workers  0; nothing is sent until one joins")
-}
-
-// until waits for a condition.
-func (l *lab) until(what string, ok func() bool) {
-	l.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			l.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // publish publishes one more second, in which n requests were sent.
@@ -185,17 +178,16 @@ func (l *lab) watched(p *terminal, args ...string) (stdout string) {
 	}()
 	total := record.NewSnapshot("w", "i")
 	l.publish(total, 7)
-	l.until("the first second", func() bool { return strings.Contains(p.screen.String(), "sent 7 ") })
+	await.True(l, "the first second", func() bool { return strings.Contains(p.screen.String(), "sent 7 ") })
 	l.publish(total, 5)
-	l.until("the next second", func() bool { l.renew(); return strings.Contains(p.screen.String(), "sent 12 ") })
+	await.True(l, "the next second", func() bool { l.renew(); return strings.Contains(p.screen.String(), "sent 12 ") })
 	total.Final = true
 	l.publish(total, 1)
-	l.holder.Halt(time.Now().UnixMicro())
-	l.renew()
+	l.departs()
 	if _, stderr, code := execute("stop", "x"); code != cli.CodeGood {
 		l.Fatal(stderr)
 	}
-	if c := <-code; c != cli.CodeGood {
+	if c := await.Receive(l, "the end of the watch", code); c != cli.CodeGood {
 		l.Errorf("exit code %d", c)
 	}
 	return out.String()
@@ -261,13 +253,12 @@ func TestOutIsReplacedInOneStep(t *testing.T) {
 func TestWatchOfARunThatVanishes(t *testing.T) {
 	l := newLab(t)
 	l.start()
-	var out, errs safeBuffer
-	code := make(chan int, 1)
-	go func() { code <- cli.Main(newRootCommand(), []string{"watch", "x"}, &out, &errs) }()
-	l.until("progress", func() bool { return strings.Contains(errs.String(), "x: 100/s  asked ") })
+	w := launch("watch", "x")
+	await.True(t, "progress", func() bool { return strings.Contains(w.stderr.String(), "x: 100/s  asked ") })
 	l.redis.Client().FlushAll(t.Context())
-	if c := <-code; c != cli.CodeOther || out.String() != "" || !strings.HasSuffix(errs.String(), "error: run x: there is no such run\n") {
-		t.Errorf("exit code %d, %q, %q", c, out.String(), errs.String())
+	code := await.Receive(t, "the end of the watch", w.code)
+	if out, errs := w.stdout.String(), w.stderr.String(); code != cli.CodeOther || out != "" || !strings.HasSuffix(errs, "error: run x: there is no such run\n") {
+		t.Errorf("exit code %d, %q, %q", code, out, errs)
 	}
 }
 

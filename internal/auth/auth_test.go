@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/sigtest"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -42,16 +43,6 @@ func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // file makes a file with a text, and returns its path.
@@ -192,7 +183,7 @@ func TestRotation(t *testing.T) {
 	s, log := start(t, "bearer:@"+path, Options{})
 	is := func(want string) {
 		t.Helper()
-		until(t, want, func() bool { return sent(t, s) == want })
+		await.True(t, want, func() bool { return sent(t, s) == want })
 	}
 	is("Bearer one")
 	replace(t, path, "two\n")
@@ -200,13 +191,13 @@ func TestRotation(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "a line in the log", func() bool { return strings.Contains(log.String(), "no such file") })
+	await.True(t, "a line in the log", func() bool { return strings.Contains(log.String(), "no such file") })
 	replace(t, path, "not a token "+secret)
-	until(t, "another one", func() bool { return strings.Contains(log.String(), "no spaces") })
+	await.True(t, "another one", func() bool { return strings.Contains(log.String(), "no spaces") })
 	is("Bearer two")
 	replace(t, path, "three")
 	is("Bearer three")
-	until(t, "the end of the failures", func() bool { return strings.Contains(log.String(), "was renewed") })
+	await.True(t, "the end of the failures", func() bool { return strings.Contains(log.String(), "was renewed") })
 	if text := log.String(); strings.Count(text, "\n") != 3 || strings.Contains(text, secret) {
 		t.Errorf("the log says\n%s", text)
 	}
@@ -371,21 +362,21 @@ func TestRenewal(t *testing.T) {
 	path := file(t, secret)
 	s, log := start(t, client2(server.URL, "@"+path), Options{})
 	began := time.Now()
-	until(t, "the third token", func() bool { return sent(t, s) == "Bearer token-3" })
+	await.True(t, "the third token", func() bool { return sent(t, s) == "Bearer token-3" })
 	if took := time.Since(began); took < 1400*time.Millisecond {
 		t.Errorf("two renewals took %v, want 75 to 80 %% of 1 s for each", took)
 	}
 	server.tell(says(401, "application/json", `{"error":"invalid_client","error_description":"`+secret+`"}`))
-	until(t, "a line in the log", func() bool { return strings.Contains(log.String(), "status 401") })
+	await.True(t, "a line in the log", func() bool { return strings.Contains(log.String(), "status 401") })
 	old := sent(t, s)
 	asked := server.tell(says(503, "text/plain", "busy"))
-	until(t, "two more attempts", func() bool { return len(server.requests()) >= asked+2 })
+	await.True(t, "two more attempts", func() bool { return len(server.requests()) >= asked+2 })
 	if got := sent(t, s); got != old {
 		t.Errorf("%s, want the old token, %s", got, old)
 	}
 	server.tell(nil)
-	until(t, "another token", func() bool { return sent(t, s) != old })
-	until(t, "the end of the failures", func() bool { return strings.Contains(log.String(), "was renewed") })
+	await.True(t, "another token", func() bool { return sent(t, s) != old })
+	await.True(t, "the end of the failures", func() bool { return strings.Contains(log.String(), "was renewed") })
 	if text := log.String(); strings.Count(text, "\n") != 3 || !strings.Contains(text, "status 503") || strings.Contains(text, secret) || strings.Contains(text, "token-") {
 		t.Errorf("the log says\n%s", text)
 	}
@@ -501,7 +492,7 @@ func TestKeysFromAPipe(t *testing.T) {
 	s, log := start(t, signed("AKID", fmt.Sprintf("@/dev/fd/%d", r.Fd()), "@"+path), Options{})
 	for _, want := range []string{"one", "two"} {
 		replace(t, path, want)
-		until(t, want, func() bool { _, token := signs(t, s, "s3cret"); return token == want })
+		await.True(t, want, func() bool { _, token := signs(t, s, "s3cret"); return token == want })
 	}
 	if log.String() != "" {
 		t.Errorf("the log says\n%s", log)
@@ -513,18 +504,18 @@ func TestKeyRotation(t *testing.T) {
 	id, key, token := file(t, "AKID1"), file(t, "s3cret1"), file(t, "t0ken1")
 	s, log := start(t, signed("@"+id, "@"+key, "@"+token), Options{})
 	replace(t, token, "t0ken "+secret)
-	until(t, "a line in the log", func() bool { return strings.Contains(log.String(), "session_token: a token is visible ASCII") })
+	await.True(t, "a line in the log", func() bool { return strings.Contains(log.String(), "session_token: a token is visible ASCII") })
 	replace(t, id, "AKID2")
 	replace(t, key, "s3cret2")
 	if err := os.Remove(token); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "another one, after the new keys were read", func() bool { return strings.Contains(log.String(), "session_token: open "+token) })
+	await.True(t, "another one, after the new keys were read", func() bool { return strings.Contains(log.String(), "session_token: open "+token) })
 	if got, with := signs(t, s, "s3cret1"); got != "AKID1" || with != "t0ken1" {
 		t.Errorf("%s, %s: a part of the new keys is used", got, with)
 	}
 	replace(t, token, "t0ken2\n")
-	until(t, "the new keys", func() bool { got, with := signs(t, s, "s3cret2"); return got == "AKID2" && with == "t0ken2" })
+	await.True(t, "the new keys", func() bool { got, with := signs(t, s, "s3cret2"); return got == "AKID2" && with == "t0ken2" })
 	if text := log.String(); strings.Contains(text, secret) || strings.Contains(text, "s3cret") {
 		t.Errorf("the log says\n%s", text)
 	}

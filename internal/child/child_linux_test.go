@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 func TestProcess(t *testing.T) {
@@ -22,7 +24,8 @@ func TestProcess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			code, ended := p.Wait(20 * time.Second)
+			await.Closed(t, "the end of the process", p.Exited)
+			code, ended := p.Wait(time.Hour)
 			if !ended || code != c.code || c.out != "" && p.Stdout.String() != c.out || p.Stderr.String() != c.err {
 				t.Errorf("ended %v, exit code %d, %q, %q", ended, code, p.Stdout.String(), p.Stderr.String())
 			}
@@ -36,7 +39,7 @@ func TestProcess(t *testing.T) {
 
 // TestFrozen: a frozen process does not end by itself, but can be killed.
 func TestFrozen(t *testing.T) {
-	p, err := Start(exec.Command("sleep", "0.05"), nil)
+	p, err := Start(exec.Command("cat"), nil) // it would end at once, if it were not frozen: its input is empty
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +50,7 @@ func TestFrozen(t *testing.T) {
 		t.Errorf("it ended with %d", code)
 	}
 	p.Kill()
-	if code, ended := p.Wait(time.Minute); !ended || code != -1 {
+	if code, ended := p.Wait(time.Hour); !ended || code != -1 {
 		t.Errorf("killed: ended %v with %d", ended, code)
 	}
 }

@@ -39,8 +39,9 @@ type Options struct {
 	Err    io.Writer // receives the last lines of a worker that failed
 }
 
-// patience bounds a demo, including its end. It is a safety net: all waits are for parts of the demo.
-const patience = time.Minute
+// patience bounds a demo, including its end. It is a safety net: all waits are for parts of the demo. A busy machine must
+// not reach it.
+const patience = 5 * time.Minute
 
 // Run plays the demo. It returns nil if the demo ran to its end and the counts add up, however busy the machine was. If
 // ctx ended it, Run returns the cause. Run may be called once at a time for each Out.

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // script is a program in place of loadworker.
@@ -85,7 +87,7 @@ func TestKilledWorkersAreNoFailure(t *testing.T) {
 func TestWorkersThatEnd(t *testing.T) {
 	f, failed := newFleet(t, `echo "$@" >&2`)
 	f.mustStart(t, "good")
-	err := <-failed
+	err := await.Receive(t, "the failure", failed)
 	want := "good: run --redis redis://127.0.0.1:1 --run demo --allow-hosts 127.0.0.1 --id good\n"
 	var told bytes.Buffer
 	if e, ok := errors.AsType[*workerError](err); ok {
@@ -100,7 +102,7 @@ func TestWorkersThatEnd(t *testing.T) {
 	f.mustStart(t, "x")
 	f.dismiss()
 	write(t, code, "0")
-	if err := f.wait(t.Context(), time.Minute); err != nil {
+	if err := f.wait(t.Context(), time.Hour); err != nil {
 		t.Error(err)
 	}
 	if err := os.Remove(code); err != nil {
@@ -109,7 +111,7 @@ func TestWorkersThatEnd(t *testing.T) {
 	f.mustStart(t, "y")
 	f.dismiss()
 	write(t, code, "3")
-	if err := f.wait(t.Context(), time.Minute); err == nil || err.Error() != "run worker y: it ended with exit status 3 and printed nothing" {
+	if err := f.wait(t.Context(), time.Hour); err == nil || err.Error() != "run worker y: it ended with exit status 3 and printed nothing" {
 		t.Error(err)
 	}
 	if len(failed) > 0 {

@@ -52,7 +52,7 @@ func open(ctx context.Context, fail func(error), o Options, screen *screen) (s *
 	s.fleet = &fleet{binary: o.Worker, redis: s.redis.URL(), fail: fail}
 	s.run, _, err = run.Create(ctx, s.client, name, spec.Spec{
 		Target: targets.Spec{URL: s.target.URL() + "/"}, QPS: pacer.PerSecond(o.QPS), MinWorkers: int64(len(first())),
-		Duration: length + 5*time.Second, // the workers end by themselves if nobody is left to stop them
+		Duration: length + time.Minute, // the workers end by themselves if nobody is left to stop them
 		MaxLag:   spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp,
 	}, run.Options{})
 	return s, err
@@ -123,7 +123,8 @@ func (s *stage) tick(ctx context.Context, at time.Duration) error {
 }
 
 // goodbye is how long workers may take to end after the stop: they wait for each other's last snapshot, up to 5 s.
-const goodbye = 10 * time.Second
+// A busy machine must not reach the bound.
+const goodbye = time.Minute
 
 // settle waits for the end of the workers, and returns the run's report and seconds.
 func (s *stage) settle(ctx context.Context, moments []moment) (report.Report, []second, error) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
@@ -26,7 +27,7 @@ func TestClusterCoverage(t *testing.T) {
 	wants(t, "one is missing", found(), Bad, c.Masters[1].Addr()+": 16383 of 16384 hash slots are served", "redis-cli cluster nodes")
 	c.Masters[0].Kill()
 	c.Masters[1].Kill()
-	await(t, "the last one to notice", func() bool {
+	await.True(t, "the last one to notice", func() bool {
 		return strings.Contains(c.Masters[2].Client().ClusterInfo(t.Context()).Val(), "cluster_state:fail")
 	})
 	wants(t, "most are missing", found(), Bad, c.Masters[2].Addr()+": down, ", "redis-cli cluster nodes")

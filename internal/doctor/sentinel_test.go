@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/targets"
@@ -57,7 +58,7 @@ func TestSentinel(t *testing.T) {
 	w.Sentinels[1].Kill()
 	wants(t, "one is gone", found(w.URL())["sentinel"], Warn, w.Addrs()[1]+" does not answer", "start it")
 	w.Sentinels[2].Kill()
-	await(t, "the last one to notice", func() bool {
+	await.True(t, "the last one to notice", func() bool {
 		return strings.Contains(w.Sentinels[0].Client().Do(t.Context(), "SENTINEL", "CKQUORUM", redistest.MasterName).String(), "NOQUORUM")
 	})
 	wants(t, "one is left", found(one)["sentinel"], Bad, "NOQUORUM", "SENTINEL SENTINELS "+redistest.MasterName)

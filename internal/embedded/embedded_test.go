@@ -3,7 +3,6 @@ package embedded
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +17,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 func start(t *testing.T) *Server {
@@ -46,31 +47,6 @@ func connect(t *testing.T, s *Server) *redis.Client {
 	return client
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
-// within fails a test that hangs.
-func within(t *testing.T, what string, do func()) {
-	t.Helper()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		do()
-	}()
-	select {
-	case <-done:
-	case <-time.After(20 * time.Second):
-		t.Fatalf("%s does not end", what)
-	}
-}
-
 // TestLifetimesPass: keys expire about when they should, and others stay.
 func TestLifetimesPass(t *testing.T) {
 	t.Parallel()
@@ -90,7 +66,7 @@ func TestLifetimesPass(t *testing.T) {
 		}
 	}
 	for _, key := range []string{"string", "hash"} {
-		until(t, "the end of "+key, func() bool { return client.Exists(t.Context(), key).Val() == 0 })
+		await.True(t, "the end of "+key, func() bool { return client.Exists(t.Context(), key).Val() == 0 })
 		if lived := time.Since(began); lived < life-slack {
 			t.Errorf("%s has lived for %v, want %v", key, lived, life)
 		}
@@ -197,7 +173,7 @@ func TestManyClients(t *testing.T) {
 	for _, client := range all[1:] {
 		client.Close()
 	}
-	until(t, "clients to go", func() bool { return s.Clients() == 1 })
+	await.True(t, "clients to go", func() bool { return s.Clients() == 1 })
 }
 
 // TestMessagesArrive: also from scripts, and a subscriber may send PING.
@@ -207,8 +183,7 @@ func TestMessagesArrive(t *testing.T) {
 	client := connect(t, s)
 	sub := connect(t, s).Subscribe(t.Context(), "wake")
 	defer sub.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
+	ctx := t.Context()
 	receive := func() any {
 		t.Helper()
 		message, err := sub.Receive(ctx)
@@ -263,14 +238,14 @@ func TestClose(t *testing.T) {
 					for call(client) == nil {
 					}
 				})
-				until(t, "the second call", func() bool { return s.server.TotalCommands() > before })
+				await.True(t, "the second call", func() bool { return s.server.TotalCommands() > before })
 			}
-			within(t, "Close", func() { closeTwice(t, s) })
-			within(t, "a client", busy.Wait)
+			await.Done(t, "the end of Close", func() { closeTwice(t, s) })
+			await.Done(t, "the end of a client", busy.Wait)
 		})
 	}
 	stacks := make([]byte, 1<<20)
-	until(t, "the end of the servers' goroutines", func() bool {
+	await.True(t, "the end of the servers' goroutines", func() bool {
 		now := stacks[:runtime.Stack(stacks, true)]
 		return !bytes.Contains(now, []byte("miniredis")) && !bytes.Contains(now, []byte("(*Server).age"))
 	})
@@ -318,9 +293,6 @@ func TestSubscriberMayCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
 	const published = 2000 // by one call, more than any buffer has
 	requests := [][]string{
 		{"HELLO", "3"},

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // TestCommandsTheLibraryFailsAt: such commands end their connection, but neither the process nor other connections; in
@@ -30,7 +32,7 @@ func TestCommandsTheLibraryFailsAt(t *testing.T) {
 			if err == nil || strings.Contains(err.Error(), "timeout") {
 				t.Errorf("%s: %v", name, err)
 			}
-			within(t, "another command", func() {
+			await.Done(t, "another command", func() {
 				if got, err := client.SMembers(t.Context(), "set").Result(); err != nil || len(got) != 1 {
 					t.Errorf("%s: afterwards %v, %v", name, got, err)
 				}

@@ -11,29 +11,35 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
-// binaries is where TestMain has built the commands; it is set once, before any test.
-var binaries string
+// binaries builds the commands, for the first test that needs them, and returns where they are.
+var binaries = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(bin, "bin") + string(filepath.Separator)
+	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "../../cmd/loadctl", "../../cmd/loadworker").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return dir, err
+})
+
+// bin is a directory that outlives each test.
+var bin string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "loadctl-metrics-")
-	if err != nil {
+	var err error
+	if bin, err = os.MkdirTemp("", "loadctl-metrics-"); err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/loadctl", "../../cmd/loadworker")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
-		os.Exit(1)
-	}
-	binaries = dir
 	code := m.Run()
-	os.RemoveAll(dir)
+	os.RemoveAll(bin)
 	os.Exit(code)
 }
 
@@ -61,7 +67,11 @@ func address(t *testing.T) string { return fmt.Sprintf("127.0.0.1:%d", redistest
 func (b *bed) begin(command string, env []string, args ...string) *child.Process {
 	b.Helper()
 	if !strings.Contains(command, "/") {
-		command = filepath.Join(binaries, command)
+		dir, err := binaries()
+		if err != nil {
+			b.Fatal(err)
+		}
+		command = filepath.Join(dir, command)
 	}
 	cmd := exec.Command(command, args...)
 	cmd.Dir = b.TempDir() // for the files of counts that Redis did not take
@@ -74,14 +84,23 @@ func (b *bed) begin(command string, env []string, args ...string) *child.Process
 	return p
 }
 
-// until waits for a condition.
+// until waits for a condition that costs a request.
 func (b *bed) until(what string, ok func() bool) {
 	b.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.Fatalf("waited in vain for %s", what)
+	await.True(b, what, func() bool {
+		if ok() {
+			return true
 		}
-	}
+		time.Sleep(45 * time.Millisecond)
+		return false
+	})
+}
+
+// ends waits for the end of a command.
+func (b *bed) ends(p *child.Process) (code int) {
+	b.Helper()
+	await.Closed(b, fmt.Sprintf("the end of %q", p.Cmd.Args), p.Exited)
+	return p.Cmd.ProcessState.ExitCode()
 }
 
 // get returns what a server answers with 200.

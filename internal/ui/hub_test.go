@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
@@ -48,16 +49,6 @@ func (b *bed) watchers() int {
 	b.hub.mu.Lock()
 	defer b.hub.mu.Unlock()
 	return len(b.hub.watchers)
-}
-
-// until waits for a condition.
-func (b *bed) until(what string, ok func() bool) {
-	b.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.Fatalf("waited in vain for %s", what)
-		}
-	}
 }
 
 // watch returns the watcher of a run.
@@ -115,7 +106,7 @@ func TestPagesShareAWatcher(t *testing.T) {
 		t.Errorf("%d pages have %d frames of their own", pages, len(shared))
 	}
 	first.leave(p)
-	b.until("the end of the watcher", func() bool { return b.watchers() == 0 })
+	await.True(b, "the end of the watcher", func() bool { return b.watchers() == 0 })
 }
 
 // TestPagesThatLagAreCutOff: a page that reads nothing loses its place, and another one gets all.
@@ -175,7 +166,7 @@ func TestLooks(t *testing.T) {
 	last := b.hub.watchers["run-0"]
 	b.hub.finals = b.hub.finals[:len(b.hub.finals)-1]
 	b.hub.mu.Unlock()
-	b.until("nobody who needs them", last.idle)
+	await.True(b, "nobody who needs them", last.idle)
 	b.hub.keep(last)
-	b.until("few that are kept", func() bool { return b.watchers() <= keptFinal+1 })
+	await.True(b, "few that are kept", func() bool { return b.watchers() <= keptFinal+1 })
 }

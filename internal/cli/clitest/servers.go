@@ -2,10 +2,10 @@ package clitest
 
 import (
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
@@ -72,12 +72,9 @@ func replica(t *testing.T, master *redistest.Server) Server {
 	t.Helper()
 	host, port := "127.0.0.1", master.Addr()[len("127.0.0.1:"):]
 	s := redistest.Start(t, "--replicaof", host+" "+port, "--repl-diskless-sync-delay", "0")
-	for deadline := time.Now().Add(30 * time.Second); s.Client().DBSize(t.Context()).Val() != master.Client().DBSize(t.Context()).Val(); {
-		if time.Now().After(deadline) {
-			t.Fatal("the replica is still empty")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	await.True(t, "a replica with a copy", func() bool {
+		return s.Client().DBSize(t.Context()).Val() == master.Client().DBSize(t.Context()).Val()
+	})
 	return Server{Name: "replica", URL: s.URL(), Client: s.Client(), Says: []string{"READONLY", "give the address of its master"}, Reads: true}
 }
 

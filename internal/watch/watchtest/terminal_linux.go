@@ -6,9 +6,10 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // Terminal is a pseudo-terminal: text written to its slave appears on its screen.
@@ -73,10 +74,6 @@ func (p *Terminal) Type(text string) {
 func (p *Terminal) Shown() string {
 	p.t.Helper()
 	_ = p.Slave.Close() // the test may have done so
-	select {
-	case <-p.read:
-	case <-time.After(20 * time.Second):
-		p.t.Fatal("the terminal does not end")
-	}
+	await.Closed(p.t, "the end of the terminal", p.read)
 	return strings.ReplaceAll(p.Screen.String(), "\r\n", "\n")
 }

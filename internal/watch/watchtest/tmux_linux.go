@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 )
 
@@ -157,12 +158,18 @@ func (m *Tmux) Close() {
 // Until waits for a condition. say, if it is given, tells why it is not there.
 func Until(t *testing.T, what string, ok func() bool, say ...func() string) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			for _, s := range say {
+	there := false
+	defer func() {
+		for _, s := range say {
+			if !there {
 				t.Log(s())
 			}
-			t.Fatalf("waited in vain for %s", what)
 		}
-	}
+	}()
+	await.True(t, what, func() bool {
+		if there = ok(); !there {
+			time.Sleep(20 * time.Millisecond) // a look at a terminal is a process
+		}
+		return there
+	})
 }
