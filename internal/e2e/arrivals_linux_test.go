@@ -3,60 +3,144 @@ package e2e
 import (
 	"fmt"
 	"math"
+	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// TestArrivals: three workers and one that leaves send one random sequence, that of its seed. Counts are exact, and the
-// gaps vary by 1.
+// A diary notes when each slot arrived. Its requests are for /NUMBER.
+type diary struct {
+	mu  sync.Mutex
+	at  map[int64][]time.Time
+	all int64
+	bad string // a path that is no number
+}
+
+func (d *diary) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	at := time.Now()
+	n, err := strconv.ParseInt(strings.TrimPrefix(r.URL.Path, "/"), 10, 64)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err != nil {
+		d.bad = r.URL.Path
+	}
+	d.at[n] = append(d.at[n], at)
+	d.all++
+}
+
+// startDiary returns a new diary, and the URL of its requests.
+func startDiary(t *testing.T) (d *diary, url string) {
+	t.Helper()
+	d = &diary{at: map[int64][]time.Time{}}
+	s := httptest.NewServer(d)
+	t.Cleanup(s.Close)
+	return d, s.URL + "/${ordinal}"
+}
+
+func (d *diary) count() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all
+}
+
+// more waits for n more requests.
+func (d *diary) more(t *testing.T, n int64) {
+	t.Helper()
+	until := d.count() + n
+	await.True(t, fmt.Sprint(until, " requests"), func() bool { return d.count() >= until })
+}
+
+// once checks that no slot arrived twice, and none before it was due. Slowness makes a request late, and never early.
+func (d *diary) once(t *testing.T, due func(slot int64) time.Time, clocks time.Duration) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.bad != "" {
+		t.Errorf("%s arrived", d.bad)
+	}
+	for slot, times := range d.at {
+		if len(times) > 1 {
+			t.Errorf("slot %d arrived %d times", slot, len(times))
+			return
+		}
+		if early := due(slot).Sub(times[0]); early > clocks {
+			t.Errorf("slot %d arrived %v before it was due", slot, early)
+			return
+		}
+	}
+}
+
+// TestArrivals: three workers and one that leaves send one random sequence, that of its seed: each slot once, and none
+// before it is due. On a quiet machine counts are exact, half of the arrivals are in time, and the gaps vary by 1.
 func TestArrivals(t *testing.T) {
 	besides(t)
-	b := newBed(t)
-	seconds := scale[int64](3, 20)
-	ps := b.fleet(4, "random", append(patient(), "--qps", "1000", "--duration", scale("3s", "20s"), "--arrivals", "poisson:7")...)
-	await.True(t, "1,000 arrivals", func() bool { return b.web.Count() >= 1000 })
+	b := &bed{t: t, redis: redistest.Start(t)}
+	d, url := startDiary(t)
+	rate, length := scale[int64](100, 1000), 10*time.Minute
+	var ps []*process
+	for range 4 {
+		ps = append(ps, b.worker("random", append(unhurried(), "--url", url, "--qps", fmt.Sprint(rate), "--arrivals", "poisson:7", "--duration", length.String(), "--min-workers", "4")...))
+	}
+	d.more(t, 150)
 	ps[0].signal(syscall.SIGTERM)
 	ps[0].wait(105)
+	d.more(t, scale[int64](150, 20_000))
+	stopped := b.change("stop", "random")
 	for _, p := range ps[1:] {
 		p.wait(0)
 	}
-	came := b.web.Arrivals()
-	slices.Sort(came)
-	if n := int64(len(came)); n != 1000*seconds {
-		t.Fatalf("%d arrived, want %d", n, 1000*seconds)
-	}
-	profile := pacer.Constant(pacer.PerSecond(1000), time.Duration(seconds)*time.Second)
+	r := b.report("random")
+	profile := pacer.Constant(pacer.PerSecond(rate), length)
 	profile.Seed = 7
-	// A busy machine is late, but nothing makes a request early. Arrivals in another order would be, about half of them.
-	started, late := b.report("random").StartedAt.UnixNano(), make([]int64, len(came))
-	for i, due := range profile.Slots() {
-		late[i] = came[i] - started - int64(due)
+	var dues []time.Time
+	for _, due := range profile.Slots() {
+		dues = append(dues, r.StartedAt.Add(due))
 	}
+	// The clock of a worker is not quite that of Redis. Another seed, or an even rate, is 50 ms early and more.
+	d.once(t, func(slot int64) time.Time { return dues[slot] }, scale(40*time.Millisecond, 2*time.Millisecond))
+	asked := int64(0)
+	for asked < int64(len(dues)) && dues[asked].Before(stopped.At) {
+		asked++
+	}
+	// On a slow machine slots may be nobody's when one leaves, and a stop drops what is late.
+	a := r.Audit
+	if d.all != written(r) || a.Asked != asked || a.Lost > 0 || !r.Complete || acceptance() && (a.Skipped+a.Overrun+a.LateDropped > 0) {
+		t.Errorf("%d arrived, the sequence has %d, %+v, complete %v %v", d.all, asked, a, r.Complete, r.Notes)
+	}
+	var came []int64
+	var late []time.Duration
+	for slot, times := range d.at {
+		came, late = append(came, times[0].UnixNano()), append(late, times[0].Sub(dues[slot]))
+	}
+	slices.Sort(came)
 	slices.Sort(late)
-	if early := -time.Duration(late[0]); early > 2*time.Millisecond {
-		t.Errorf("a request arrived %v earlier than the sequence says", early)
-	}
-	if median := time.Duration(late[len(late)/2]); acceptance() && median > 20*time.Millisecond {
+	if median := late[len(late)/2]; acceptance() && median > 20*time.Millisecond {
 		t.Errorf("half of the arrivals are more than %v later than the sequence says", median)
 	}
 	if v := arrivals.GapVariation(came); acceptance() && math.Abs(v-1) > 0.05 {
 		t.Errorf("the gaps vary by %.3f, want 1.00 ± 0.05", v)
 	} else {
-		t.Logf("the gaps vary by %.3f", v)
+		t.Logf("earliest %v, median %v; the gaps vary by %.3f", late[0], late[len(late)/2], v)
 	}
 }
 
 // TestArrivalsAreCut: commands cut random arrivals. All that the audit asks for arrives, once.
 func TestArrivalsAreCut(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
-	ps := b.fleet(3, "cut", append(patient(), "--qps", "600", "--arrivals", "poisson")...)
+	ps := b.fleet(3, "cut", append(unhurried(), "--qps", "600", "--arrivals", "poisson")...)
 	past := func(n int64) { await.True(t, fmt.Sprint(n, " arrivals"), func() bool { return b.web.Count() >= n }) }
 	past(500)
 	b.loadctl("set-rate", "cut", "2000")
@@ -71,7 +155,8 @@ func TestArrivalsAreCut(t *testing.T) {
 		p.wait(0)
 	}
 	r, n := b.report("cut"), b.web.Count()
-	if a := r.Audit; n != a.Sent || a.Sent-a.Overrun != a.Asked || !r.Complete {
+	// A stop drops what is late.
+	if a := r.Audit; n != written(r) || a.Sent+a.LateDropped != a.Asked+a.Overrun || acceptance() && a.LateDropped > 0 || !r.Complete {
 		t.Errorf("%d arrived of %+v, complete %v %v", n, a, r.Complete, r.Notes)
 	}
 }

@@ -42,7 +42,7 @@ func (p protocol) least(r report.Report) int64 {
 	return n
 }
 
-// protocols starts a server for each protocol, but HTTP/1.1.
+// protocols starts a server for each protocol.
 func protocols(t *testing.T) map[string]protocol {
 	t.Helper()
 	echo := func(kind, address string) *arrivals.Server {
@@ -53,6 +53,7 @@ func protocols(t *testing.T) map[string]protocol {
 		t.Cleanup(func() { s.Close() })
 		return s
 	}
+	plain := serve(t, arrivals.Options{})
 	web := httptest.NewUnstartedServer(nil)
 	web.StartTLS() // only to get its certificate
 	web.Close()
@@ -63,10 +64,13 @@ func protocols(t *testing.T) map[string]protocol {
 	t.Cleanup(func() { quic.Close() })
 	messages := startMessages(t)
 	lines, datagrams, calls, store := echo(arrivals.Lines, "[::1]:0"), echo(arrivals.Datagrams, "127.0.0.1:0"), echo(arrivals.Calls, "127.0.0.1:0"), redistest.Start(t)
+	const few = "64" // more datagrams at once, and the system drops those that a slow server has no room for
 	return map[string]protocol{
+		"h1":  {args: []string{"--url", plain.URL() + "/${ordinal}"}, count: plain.Count, reset: plain.Reset},
 		"h3":  {args: []string{"--url", quic.URL() + "/${ordinal}", "-k", "--http", "3", "--streams", "16", "--max-connections", "4", "--check", "body has ok"}, count: quic.Count, reset: quic.Reset},
 		"tcp": {args: []string{"--url", lines.URL(), "-d", "hello ${ordinal} from ${worker}\n", "--reply", `until \n`, "--check", "body has hello"}, count: lines.Count, reset: lines.Reset},
-		"udp": {args: []string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello"}, count: datagrams.Count, reset: datagrams.Reset},
+		"udp": {args: []string{"--url", datagrams.URL(), "-d", "hello ${ordinal}", "--reply", "any", "--check", "body has hello",
+			"--max-connections", few}, count: datagrams.Count, reset: datagrams.Reset},
 		"ws": {args: []string{"--url", messages.url, "-d", "hello ${ordinal} from ${worker}", "--reply", "any", "--check", "body has hello"},
 			count: messages.count.Load, reset: func() { messages.count.Store(0) }},
 		"redis": {args: []string{"--url", store.URL(), "-d", "INCR n", "--check", `body matches /^\d+$/`}, count: func() int64 {
@@ -127,9 +131,13 @@ func counted(t *testing.T, secure bool, args ...string) protocol {
 
 // TestProtocolsAreExact: over each protocol three workers send the exact count, also after a change of the rate. If one is
 // killed, what arrived is what was sent, but for what it had in flight or its server had not read, and at most what is lost.
+// make test does it with HTTP/1.1 alone.
 func TestProtocolsAreExact(t *testing.T) {
 	besides(t)
 	for name, p := range protocols(t) {
+		if testing.Short() && name != "h1" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			b := &bed{t: t, redis: redistest.Start(t)}
 			p.whole(b)
@@ -148,11 +156,11 @@ func (p protocol) fleet(b *bed, run string, args ...string) (ps []*process) {
 	return ps
 }
 
-// whole is a run whose rate is changed.
+// whole is a run whose rate is changed. At its first rate it would last for minutes.
 func (p protocol) whole(b *bed) {
-	const requests = 3000
-	ps := p.fleet(b, "whole", "--qps", "250", "-n", fmt.Sprint(requests))
-	await.True(b.t, "250 requests", func() bool { return p.count() >= 250 })
+	const requests = 2000
+	ps := p.fleet(b, "whole", append(unhurried(), "--qps", "10", "-n", fmt.Sprint(requests))...)
+	await.True(b.t, "5 requests", func() bool { return p.count() >= 5 })
 	b.loadctl("set-rate", "whole", "2000")
 	for _, w := range ps {
 		w.wait(0)
@@ -170,7 +178,7 @@ func (p protocol) whole(b *bed) {
 // killed is a run of which a worker is killed, before the rate is changed and the run is stopped.
 func (p protocol) killed(b *bed) {
 	ps := p.fleet(b, "killed", "--qps", "600", "--duration", "5m", "--on-redis-loss", "stop", "--catch-up", "1s", "--max-lag", "1s")
-	await.True(b.t, "600 requests", func() bool { return p.count() >= 600 })
+	await.True(b.t, "300 requests", func() bool { return p.count() >= 300 })
 	ps[0].signal(syscall.SIGKILL)
 	<-ps[0].Exited
 	b.loadctl("set-rate", "killed", "300")
@@ -178,7 +186,7 @@ func (p protocol) killed(b *bed) {
 		return slices.ContainsFunc(b.status("killed").Workers, func(w run.Worker) bool { return w.State == "lost" })
 	})
 	then := p.count()
-	await.True(b.t, "300 requests of the others", func() bool { return p.count() >= then+300 })
+	await.True(b.t, "100 requests of the others", func() bool { return p.count() >= then+100 })
 	if rate := b.status("killed").Rate; rate != 300 {
 		b.t.Errorf("%g/s", rate)
 	}
