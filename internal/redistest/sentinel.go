@@ -147,7 +147,7 @@ const Soon = 1500 * time.Millisecond
 
 // CallPatience is how long a test lets one call take before it makes another one, while a client moves to a new master.
 func CallPatience() time.Duration {
-	if acceptance() {
+	if Acceptance() {
 		return 250 * time.Millisecond
 	}
 	return 5 * time.Second
@@ -169,10 +169,10 @@ func GoesOver(t *testing.T, client rdb.Client, master *Server) {
 // CheckSoon checks, in acceptance only, that what began is over Soon.
 func CheckSoon(t *testing.T, what string, began time.Time) {
 	t.Helper()
-	if took := time.Since(began); acceptance() && took > Soon {
+	if took := time.Since(began); Acceptance() && took > Soon {
 		t.Errorf("%s after %v, want %v", what, took, Soon)
 	}
 }
 
-// acceptance reports whether the tests have a quiet machine, and measure promises in time.
-func acceptance() bool { return os.Getenv("LOADCTL_E2E") == "full" }
+// Acceptance reports whether the tests have a quiet machine, and measure promises in time.
+func Acceptance() bool { return os.Getenv("LOADCTL_E2E") == "full" }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
@@ -68,7 +69,7 @@ func TestCommandsAreIdempotent(t *testing.T) {
 		twice("resume while running", r.Resume, false)
 		twice("pause", r.Pause, true)
 		twice("resume", r.Resume, true)
-		b.until("the resumption", func() bool { m.renew(); return b.state(r).Phase == "running" })
+		await.True(b, "the resumption", func() bool { m.renew(); return b.state(r).Phase == "running" })
 		m.halt()
 		twice("stop", stop, true)
 		if events, want := b.events(r), "[create join start pause resume stopped stop]"; events != want {
@@ -112,7 +113,7 @@ func TestSetRateWhilePaused(t *testing.T) {
 			t.Errorf("paused: %+v", s)
 		}
 		c := b.must(r.Resume(t.Context()))
-		b.until("the new rate", func() bool {
+		await.True(b, "the new rate", func() bool {
 			m.renew()
 			return b.state(r).Rate == 700
 		})
@@ -152,7 +153,7 @@ func TestRampBeginsAtTheRateInForce(t *testing.T) {
 		"down":     {constant(1000), nil, pacer.PerSecond(0), 1000, 1000},
 		"after a change": {constant(100), func(b *bed, r *Run) {
 			b.must(r.SetRate(b.Context(), pacer.PerSecond(350), 0))
-			b.until("the change", func() bool { return b.state(r).Rate == 350 })
+			await.True(b, "the change", func() bool { return b.state(r).Rate == 350 })
 		}, pacer.PerSecond(500), 350, 350},
 		"in a ramp":             {spec.Spec{Stages: []string{"10s:1000"}}, nil, pacer.PerSecond(500), 0, 200},
 		"no common denominator": {spec.Spec{QPS: pacer.Rate{Num: 999_983, Den: 999_979}}, nil, pacer.Rate{Num: 500, Den: 999_961}, 1, 1.001},
@@ -184,7 +185,7 @@ func TestRampAfterAPause(t *testing.T) {
 		r, _ := b.create("x", spec, Options{})
 		b.member(r, "w").start()
 		c := b.must(r.Pause(t.Context()))
-		b.until("the ramp to be over", func() bool { return b.state(r).now.After(c.At.Add(2 * time.Second)) })
+		await.True(b, "the ramp to be over", func() bool { return b.state(r).now.After(c.At.Add(2 * time.Second)) })
 		var want float64
 		for _, law := range b.state(r).laws {
 			if law.T0 < c.At.UnixMicro() {
@@ -264,7 +265,7 @@ func TestRampIsComputedAnew(t *testing.T) {
 				hook := &between{do: func() {
 					rate++
 					c := b.must(r.SetRate(t.Context(), pacer.PerSecond(rate), 0))
-					b.until("the change", func() bool { return b.state(r).now.After(c.At) })
+					await.True(b, "the change", func() bool { return b.state(r).now.After(c.At) })
 				}}
 				hook.times.Store(times)
 				slow.AddHook(hook)
@@ -342,9 +343,9 @@ func TestPlannedEnd(t *testing.T) {
 		if s := b.state(r); !s.EndsAt.IsZero() || s.LeftNS != planned.Sub(paused.At) {
 			t.Errorf("while the pause goes on it ends at %v with %v left, want %v left", s.EndsAt, s.LeftNS, planned.Sub(paused.At))
 		}
-		b.until("some time", func() bool { return m.renew().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
+		await.True(b, "some time", func() bool { return m.renew().Now > paused.At.Add(100*time.Millisecond).UnixMicro() })
 		resumed := b.must(r.Resume(t.Context()))
-		b.until("the resumption", func() bool { m.renew(); return b.state(r).Phase == "running" })
+		await.True(b, "the resumption", func() bool { m.renew(); return b.state(r).Phase == "running" })
 		if end, want := b.state(r).EndsAt, planned.Add(resumed.At.Sub(paused.At)); !end.Equal(want) {
 			t.Errorf("end %v after a pause, want %v", end, want)
 		}
@@ -406,9 +407,10 @@ func TestStopWaits(t *testing.T) {
 		last := b.state(r).Workers[1].LastSeen
 		c := b.must(r.Stop(t.Context(), nil))
 		waited := b.state(r).now.Sub(last)
-		if waited < spec.StopPromise+spec.DefaultMaxLag || waited > spec.StopPromise+spec.DefaultMaxLag+2*time.Second || c.Changed {
+		if waited < spec.StopPromise+spec.DefaultMaxLag || c.Changed {
 			t.Errorf("waited until %v after the last contact, %+v", waited, c)
 		}
+		b.soon("a stop with a silent member", waited, spec.StopPromise+spec.DefaultMaxLag+2*time.Second)
 	})
 }
 
@@ -427,10 +429,12 @@ func TestStopWaitsForPermits(t *testing.T) {
 		var heard []Pending
 		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
 		w := b.state(r).Workers[1]
-		if waited := b.state(r).now.Sub(w.LastSeen); waited < permit+spec.DefaultMaxLag || waited > permit+spec.DefaultMaxLag+2*time.Second {
+		waited := b.state(r).now.Sub(w.LastSeen)
+		if waited < permit+spec.DefaultMaxLag {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
-		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Promise < permit-2*time.Second || heard[0].Promise > permit {
+		b.soon("a stop with a silent member", waited, permit+spec.DefaultMaxLag+2*time.Second)
+		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Promise <= 0 || heard[0].Promise > permit {
 			t.Errorf("waited for %v", heard)
 		}
 	})
@@ -499,7 +503,7 @@ func TestDeadman(t *testing.T) {
 		r, _ := b.create("x", losing(spec.LossPermit, 0, 3*time.Second), Options{})
 		m := b.member(r, "w").start()
 		began := time.Now()
-		b.until("more than the time of the switch", func() bool {
+		await.True(b, "more than the time of the switch", func() bool {
 			if err := r.Touch(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -511,14 +515,25 @@ func TestDeadman(t *testing.T) {
 			return time.Since(began) > 4*time.Second
 		})
 		last := b.must(r.Pause(t.Context()))
-		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return b.state(r).Phase == "stopped" })
-		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(last.At) < 2900*time.Millisecond || s.EndedAt.Sub(last.At) > 4*time.Second {
-			t.Errorf("%s at %v, the last command was at %v", s.Phase, s.EndedAt, last.At)
+		await.True(b, "the stop", func() bool { m.renew(); return b.state(r).Phase == "stopped" })
+		s := b.state(r)
+		if s.EndedAt.Sub(last.At) < 2900*time.Millisecond {
+			t.Errorf("stopped at %v, the last command was at %v", s.EndedAt, last.At)
 		}
+		b.switched(r, s)
 		if events := b.events(r); !strings.HasSuffix(events, " pause deadman]") {
 			t.Error(events)
 		}
 	})
+}
+
+// switched checks that a switch of 3 s has stopped the run in time, by the clock of Redis. Redis does not count a time
+// of more than a second in which nobody calls. So the stop comes within a second of the 3 s, however slow the test is.
+func (b *bed) switched(r *Run, s *State) {
+	b.Helper()
+	if silent := s.EndedAt.Sub(TimeOf(b.core(r)["heard"])); silent < 2900*time.Millisecond || silent > 4200*time.Millisecond {
+		b.Errorf("stopped after a silence of %v, want 3 to 4 s", silent)
+	}
 }
 
 // TestGuard: Guard sets the dead-man's switch of a run that was created without one, even while the run waits. Like
@@ -526,18 +541,17 @@ func TestDeadman(t *testing.T) {
 func TestGuard(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
-		var before, after time.Time // the last sign of life came between them
+		var before time.Time // the last sign of life came then, or later
 		guard := func() {
 			t.Helper()
 			before = b.state(r).now
 			if err := r.Guard(t.Context(), 3*time.Second); err != nil {
 				t.Fatal(err)
 			}
-			after = b.state(r).now
 		}
 		guard() // the run waits
 		m := b.member(r, "w").start()
-		b.until("a second more than the time of the switch", func() bool {
+		await.True(b, "a second more than the time of the switch", func() bool {
 			guard()
 			time.Sleep(50 * time.Millisecond)
 			m.renew()
@@ -547,10 +561,12 @@ func TestGuard(t *testing.T) {
 			}
 			return s.now.Sub(s.StartedAt) > 4*time.Second
 		})
-		b.until("the stop", func() bool { time.Sleep(10 * time.Millisecond); m.renew(); return b.state(r).Phase == "stopped" })
-		if s := b.state(r); s.Phase != "stopped" || s.EndedAt.Sub(before) < 2900*time.Millisecond || s.EndedAt.Sub(after) > 4*time.Second {
-			t.Errorf("%s at %v, the last sign of life was between %v and %v", s.Phase, s.EndedAt, before, after)
+		await.True(b, "the stop", func() bool { m.renew(); return b.state(r).Phase == "stopped" })
+		s := b.state(r)
+		if s.EndedAt.Sub(before) < 2900*time.Millisecond {
+			t.Errorf("stopped at %v, the last sign of life was not before %v", s.EndedAt, before)
 		}
+		b.switched(r, s)
 		if events := b.events(r); !strings.HasSuffix(events, " deadman]") || strings.Contains(events, "guard") {
 			t.Error(events)
 		}
@@ -609,15 +625,15 @@ func TestWhereARampGoes(t *testing.T) {
 		r, _ := b.create("x", spec, Options{})
 		m := b.member(r, "w")
 		m.renew()
-		b.until("the start", func() bool { s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
-		b.until("the first stage up", func() bool { m.renew(); return b.state(r).Rate > 250 })
+		await.True(b, "the start", func() bool { s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
+		await.True(b, "the first stage up", func() bool { m.renew(); return b.state(r).Rate > 250 })
 		if s := b.state(r); s.RateThen != 3000 {
 			b.Errorf("on the way from %v to %v, and not to 3000", s.Rate, s.RateThen)
 		}
 		b.must(r.SetRate(b.Context(), pacer.PerSecond(250), 0))
-		b.until("the change", func() bool { m.renew(); s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
+		await.True(b, "the change", func() bool { m.renew(); s := b.state(r); return s.Rate == 250 && s.RateThen == 250 })
 		b.must(r.SetRate(b.Context(), pacer.PerSecond(3000), time.Minute))
-		b.until("the ramp up", func() bool { m.renew(); return b.state(r).Rate > 250 })
+		await.True(b, "the ramp up", func() bool { m.renew(); return b.state(r).Rate > 250 })
 		if s := b.state(r); s.RateThen != 3000 {
 			b.Errorf("on the way from %v to %v, and not to 3000", s.Rate, s.RateThen)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -78,7 +79,7 @@ func (b *bed) loner(r *Run) *loner {
 	ctx, end := context.WithCancel(b.Context())
 	b.Cleanup(end)
 	go func() { _ = l.Run(ctx) }()
-	b.until("its first slots", func() bool { return w.rate.Load() > 0 })
+	await.True(b, "its first slots", func() bool { return w.rate.Load() > 0 })
 	return w
 }
 
@@ -92,7 +93,7 @@ func TestForgottenGivesWay(t *testing.T) {
 			w := b.loner(r)
 			failover := b.save(r)
 			b.must(r.SetRate(t.Context(), pacer.PerSecond(500), 0))
-			b.until("that rate", func() bool { return w.rate.Load() == 500 })
+			await.True(b, "that rate", func() bool { return w.rate.Load() == 500 })
 			w.cut.Store(true)
 			failover()
 			want := int64(500)
@@ -102,12 +103,14 @@ func TestForgottenGivesWay(t *testing.T) {
 			}
 			w.rate.Store(0)
 			w.cut.Store(false)
-			b.until("it to claim what it has", func() bool { return w.claims.Load() == 1 && w.rate.Load() == want })
-			for last := w.calls.Load() + 5; w.calls.Load() < last; time.Sleep(10 * time.Millisecond) {
+			await.True(b, "it to claim what it has", func() bool { return w.claims.Load() == 1 && w.rate.Load() == want })
+			last := w.calls.Load() + 5
+			await.True(b, "five more calls", func() bool {
 				if rate := w.rate.Load(); rate != want {
 					t.Fatalf("it goes on at %d", rate)
 				}
-			}
+				return w.calls.Load() >= last
+			})
 			if s := b.state(r); s.Rate != float64(want) || s.Members != 1 || w.claims.Load() != 1 {
 				t.Errorf("%+v, %d claims", s, w.claims.Load())
 			}
@@ -156,9 +159,9 @@ func TestRestoreByThePlan(t *testing.T) {
 			b := newBed(t)
 			r, _ := b.create("r", c.spec, Options{})
 			m := b.member(r, "w").start()
-			b.until("some", func() bool { m.renew(); return m.owned() > 300 })
+			await.True(b, "some", func() bool { m.renew(); return m.owned() > 300 })
 			c.leap(b, r)
-			b.until("some more", func() bool { m.renew(); return m.owned() > 600 })
+			await.True(b, "some more", func() bool { m.renew(); return m.owned() > 600 })
 			started, laws := b.known(r, m)
 			before := b.state(r)
 			b.lose()
@@ -193,7 +196,7 @@ func TestRestoreAfterAChangeInAPause(t *testing.T) {
 			t.Errorf("it is %s at %v, to go on with %v", s.Phase, s.Rate, s.RateThen)
 		}
 		b.must(r.Resume(t.Context()))
-		b.until("that rate", func() bool { m.renew(); return b.state(r).Rate == 10 })
+		await.True(b, "that rate", func() bool { m.renew(); return b.state(r).Rate == 10 })
 	})
 }
 

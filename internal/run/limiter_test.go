@@ -7,19 +7,21 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // refusing returns a client of a server that answers everything with one error.
-func refusing(t *testing.T, answer string) rdb.Client {
+func refusing(t *testing.T, answer string) (client rdb.Client, calls *atomic.Int64) {
 	t.Helper()
+	calls = new(atomic.Int64)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +37,7 @@ func refusing(t *testing.T, answer string) rdb.Client {
 				defer conn.Close()
 				for lines := bufio.NewScanner(conn); lines.Scan(); {
 					if strings.HasPrefix(lines.Text(), "*") { // a command begins
+						calls.Add(1)
 						if _, err := conn.Write([]byte("-" + answer + "\r\n")); err != nil {
 							return
 						}
@@ -43,9 +46,9 @@ func refusing(t *testing.T, answer string) rdb.Client {
 			}()
 		}
 	}()
-	client := redis.NewClient(&redis.Options{Addr: listener.Addr().String(), MaxRetries: -1, Protocol: 2, DisableIdentity: true})
+	client = redis.NewClient(&redis.Options{Addr: listener.Addr().String(), MaxRetries: -1, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { client.Close() })
-	return client
+	return client, calls
 }
 
 // lines is a log handler that keeps the lines it gets.
@@ -87,12 +90,18 @@ func TestNoPromise(t *testing.T) {
 	} {
 		t.Run(answer[:4], func(t *testing.T) {
 			t.Parallel()
-			log, client := &lines{}, refusing(t, answer)
+			log := &lines{}
+			client, calls := refusing(t, answer)
 			r := &Run{Name: "r", UID: "u", Client: client, Keys: KeysOf("r")}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			l := lease.Renewer{Server: r.Arcs(client), Sink: nothing{t}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i", Log: slog.New(log)}
-			if err := l.Run(ctx); err == nil {
+			ended := make(chan error, 1)
+			go func() { ended <- l.Run(ctx) }()
+			before := calls.Load()
+			await.True(t, "some calls", func() bool { return calls.Load() >= before+5 })
+			cancel()
+			if err := await.Receive(t, "the end of the worker", ended); err == nil {
 				t.Error("no error")
 			}
 			log.mu.Lock()

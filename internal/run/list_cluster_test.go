@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
@@ -43,11 +43,7 @@ func listed(t *testing.T, client rdb.Client) string {
 func back(t *testing.T, s *redistest.Server, client rdb.Client) {
 	t.Helper()
 	s.Restart()
-	for deadline := time.Now().Add(20 * time.Second); client.ZCard(t.Context(), index).Err() != nil; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the master does not serve its hash slots")
-		}
-	}
+	await.True(t, "the master to serve its hash slots", func() bool { return client.ZCard(t.Context(), index).Err() == nil })
 }
 
 // TestListWithoutAPart: runs on an unreachable master are in the list, as unreachable. The others are read.

@@ -20,10 +20,15 @@ const restoreTime = time.Second
 // them that it is stopped. If one of them has restored it, StopLost returns the run: it is stopped then, or Stop must
 // be called. Else it returns ErrNoRun.
 func StopLost(ctx context.Context, client rdb.Client, name string) (*Run, error) {
+	return stopLost(ctx, client, name, restoreTime)
+}
+
+// stopLost is StopLost, and waits for so long.
+func stopLost(ctx context.Context, client rdb.Client, name string, patience time.Duration) (*Run, error) {
 	if err := client.Set(ctx, KeysOf(name).Stopped, Who(), stoppedFor).Err(); err != nil {
 		return nil, fmt.Errorf("stop %s: %w; workers that still have it cannot be told: %w", name, ErrNoRun, unwritten(err))
 	}
-	for deadline := time.Now().Add(restoreTime); ; {
+	for deadline := time.Now().Add(patience); ; {
 		r, err := Open(ctx, client, name)
 		switch {
 		case err == nil:
