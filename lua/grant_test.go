@@ -12,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
@@ -96,14 +97,9 @@ func TestSetBurst(t *testing.T) {
 		b.must("order", orderArgs("end", "stop")...)
 		remake := func(uid, settings string) {
 			t.Helper()
-			for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop takes effect some 20 ms later
-				if b.must("make", with(with(with(makeArgs(), 3, 1), 2, uid), 13, settings)...)[0] == "CREATED" {
-					return
-				}
-				if time.Now().After(deadline) {
-					t.Fatal("a run that was stopped is not replaced")
-				}
-			}
+			await.True(t, "the stop, after which the run is replaced", func() bool { // some 20 ms later
+				return b.must("make", with(with(with(makeArgs(), 3, 1), 2, uid), 13, settings)...)[0] == "CREATED"
+			})
 		}
 		remake("uid", "0:1000000:0:0:0")
 		if got := order("window", "5"); got != "NONE" {
@@ -167,13 +163,19 @@ func TestGrant(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			redistest.Each(t, func(t *testing.T, client rdb.Client) {
-				seeds := uint64(4)
-				if strings.HasSuffix(t.Name(), "embedded") {
+				seeds, steps := uint64(4), 600
+				if testing.Short() {
+					seeds = 2
+				}
+				if strings.HasSuffix(t.Name(), "embedded") { // another interpreter of Lua, some times slower
 					seeds = 1
+					if testing.Short() {
+						steps = 200
+					}
 				}
 				for seed := range seeds {
 					g := newGranting(t, client, kind, seed)
-					for range 600 {
+					for range steps {
 						g.step()
 					}
 					g.end()

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -329,13 +330,8 @@ func TestMakeRefuses(t *testing.T) {
 			t.Errorf("a run that has not ended is replaced: %q", reply)
 		}
 		b.must("order", orderArgs("s", "stop")...)
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a stop takes effect some 20 ms later
-			if reply := b.must("make", with(with(right, 3, 1), 2, "uid2")...); reply[0] == "CREATED" {
-				break
-			}
-			if time.Now().After(deadline) {
-				t.Fatal("a run that was stopped is not replaced")
-			}
-		}
+		await.True(t, "the stop, after which the run is replaced", func() bool { // some 20 ms later
+			return b.must("make", with(with(right, 3, 1), 2, "uid2")...)[0] == "CREATED"
+		})
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
@@ -128,15 +129,10 @@ func TestOnACluster(t *testing.T) {
 	if err := b.client.Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	await.True(t, "the cluster to begin", func() bool {
 		info, err := b.client.ClusterInfo(t.Context()).Result()
-		if err == nil && strings.Contains(info, "cluster_state:ok") {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the cluster does not begin: %v\n%s", err, info)
-		}
-	}
+		return err == nil && strings.Contains(info, "cluster_state:ok")
+	})
 	b.scenario()
 }
 

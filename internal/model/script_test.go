@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/lua"
@@ -137,19 +138,15 @@ func (s *scripts) woken() (names []string, told []string) {
 		s.t.Fatal(err)
 	}
 	for {
-		select {
-		case m := <-s.messages:
-			switch {
-			case m.Channel == mark:
-				slices.Sort(names)
-				return names, told
-			case m.Channel == s.channel():
-				told = append(told, m.Payload)
-			default:
-				names = append(names, strings.TrimPrefix(m.Channel, s.channel()+":"))
-			}
-		case <-time.After(20 * time.Second):
-			s.t.Fatal("no message comes")
+		m := await.Receive(s.t, "a message", s.messages)
+		switch {
+		case m.Channel == mark:
+			slices.Sort(names)
+			return names, told
+		case m.Channel == s.channel():
+			told = append(told, m.Payload)
+		default:
+			names = append(names, strings.TrimPrefix(m.Channel, s.channel()+":"))
 		}
 	}
 }
@@ -431,13 +428,13 @@ type world struct {
 // TestScriptEqualsModel makes the same calls of the scripts and of the model. It compares all that they say and know.
 // LOADCTL_TRACE=1 shows the calls.
 func TestScriptEqualsModel(t *testing.T) {
-	t.Run("redis", func(t *testing.T) {
-		t.Parallel()
-		equal(t, redistest.Start(t).Client(), 40)
-	})
-	t.Run("embedded", func(t *testing.T) { // another interpreter of Lua, some times slower
-		t.Parallel()
-		equal(t, redistest.Embedded(t), 12)
+	seeds := map[string]uint64{"redis": 40, "embedded": 12} // the embedded interpreter of Lua is some times slower
+	if testing.Short() {
+		seeds = map[string]uint64{"redis": 15, "embedded": 4}
+	}
+	redistest.Each(t, func(t *testing.T, client rdb.Client) {
+		_, server, _ := strings.Cut(t.Name(), "/")
+		equal(t, client, seeds[server])
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
@@ -82,16 +83,6 @@ func (b *bed) must(c run.Change, err error) run.Change {
 	return c
 }
 
-// until waits for a condition.
-func (b *bed) until(what string, ok func() bool) {
-	b.Helper()
-	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			b.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // member is a worker that renews and sends nothing.
 type member struct {
 	*bed
@@ -124,7 +115,7 @@ func (m *member) renew() lease.Reply {
 // start renews until the schedule has begun.
 func (m *member) start() *member {
 	m.Helper()
-	m.until("the first t0", func() bool {
+	await.True(m, "the first t0", func() bool {
 		m.renew()
 		s := m.state(m.run)
 		return !s.StartedAt.IsZero() && s.Now().After(s.StartedAt)
@@ -135,7 +126,7 @@ func (m *member) start() *member {
 // over renews until the run has ended, and leaves.
 func (m *member) over() {
 	m.Helper()
-	m.until("the end of the run", func() bool { m.renew(); return !m.state(m.run).EndedAt.IsZero() })
+	await.True(m, "the end of the run", func() bool { m.renew(); return !m.state(m.run).EndedAt.IsZero() })
 	m.halt()
 }
 
@@ -143,7 +134,7 @@ func (m *member) over() {
 func (m *member) halt() {
 	m.Helper()
 	m.holder.Halt(m.state(m.run).Now().UnixMicro())
-	m.until("its leave", func() bool { return m.renew().Status == lease.Gone })
+	await.True(m, "its leave", func() bool { return m.renew().Status == lease.Gone })
 }
 
 // owned returns how many slots the worker has owned so far.
@@ -226,7 +217,7 @@ func (b *bed) stop(r *run.Run, workers ...*member) {
 	if _, err := r.Abort(b.Context(), ""); err != nil {
 		b.Fatal(err)
 	}
-	b.until("the stop", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.Now().After(s.EndedAt) })
+	await.True(b, "the stop", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.Now().After(s.EndedAt) })
 	for _, w := range workers {
 		w.halt()
 	}

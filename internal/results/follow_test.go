@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -333,7 +334,7 @@ func TestProgressSettles(t *testing.T) {
 		if p := b.progress(f); p.Settled || p.Counts.Sent != 6 {
 			t.Errorf("one is there: %+v", p)
 		}
-		b.until("that b is given up", func() bool { return b.progress(f).Settled })
+		await.True(b, "that b is given up", func() bool { return b.progress(f).Settled })
 		p := b.progress(f)
 		b.equalsReport("settled", p, r)
 		if rep, err := FinalReport(t.Context(), r, 0); err != nil || rep.Audit.Sent != 6 {
@@ -352,7 +353,7 @@ func TestAskedOfARunWhoseWorkerDied(t *testing.T) {
 		b.member(r, "a").start()
 		b.teller(r, "a", "inca").tell(1)
 		f := b.follow(r)
-		b.until("the end", func() bool { return b.progress(f).Settled })
+		await.True(b, "the end", func() bool { return b.progress(f).Settled })
 		p := b.progress(f)
 		b.equalsReport("over", p, r)
 		if p.Phase != "ended" || p.AskedAt != 100 || p.Counts.Sent != 1 || p.Members != 0 {
@@ -386,7 +387,7 @@ func TestProgressTellsTheTime(t *testing.T) {
 		r, _ := b.create("x", spec, run.Options{})
 		m := b.member(r, "a").start()
 		f := b.follow(r)
-		b.until("some time to have passed", func() bool { return b.progress(f).Elapsed() > 50*time.Millisecond })
+		await.True(b, "some time to have passed", func() bool { return b.progress(f).Elapsed() > 50*time.Millisecond })
 		if p := b.progress(f); p.Elapsed()+p.Left() != time.Hour {
 			t.Errorf("elapsed %v, left %v", p.Elapsed(), p.Left())
 		}
@@ -395,7 +396,7 @@ func TestProgressTellsTheTime(t *testing.T) {
 			t.Errorf("%s, left %v", p.Phase, p.Left())
 		}
 		resumed := b.must(r.Resume(t.Context()))
-		b.until("the resumption", func() bool { return b.state(r).Now().After(resumed.At) })
+		await.True(b, "the resumption", func() bool { return b.state(r).Now().After(resumed.At) })
 		if p := b.progress(f); p.Left() < 59*time.Minute {
 			t.Errorf("left %v", p.Left())
 		}
@@ -416,7 +417,7 @@ func TestMembersWhoDied(t *testing.T) {
 		if p := b.progress(f); p.Members != 1 || p.Present() != 1 {
 			t.Errorf("%d members, %d present", p.Members, p.Present())
 		}
-		b.until("its silence to be noticed", func() bool { return b.state(r).Present() == 0 })
+		await.True(b, "its silence to be noticed", func() bool { return b.state(r).Present() == 0 })
 		if p := b.progress(f); p.Members != 1 {
 			t.Errorf("%d members at the first look", p.Members)
 		}
@@ -424,7 +425,7 @@ func TestMembersWhoDied(t *testing.T) {
 		if p := b.progress(f); p.Members != 1 {
 			t.Errorf("%d members, and it is back", p.Members)
 		}
-		b.until("its silence to be noticed", func() bool { return b.state(r).Present() == 0 })
+		await.True(b, "its silence to be noticed", func() bool { return b.state(r).Present() == 0 })
 		b.progress(f)
 		if p := b.progress(f); p.Members != 0 || p.Phase != "running" {
 			t.Errorf("%s, %d members at the second look", p.Phase, p.Members)

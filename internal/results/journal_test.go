@@ -227,7 +227,7 @@ func TestReportWithoutTheStream(t *testing.T) {
 		if err := b.client.XTrimMaxLen(t.Context(), r.Keys.Snapshots, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		rep, err := FinalReport(t.Context(), r, 10*time.Second)
+		rep, err := FinalReport(t.Context(), r, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

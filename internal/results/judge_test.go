@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"
@@ -183,7 +184,7 @@ func TestAbortFarAway(t *testing.T) {
 	for _, me := range []string{"a/inca", "b/incb"} {
 		b.judgedBy(r, me, slog.New(slog.DiscardHandler), hook)
 	}
-	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
+	await.True(b, "the stop", func() bool { return b.state(r).Phase == "stopped" })
 	if events := b.events(r); strings.Count(events, "stop") != 1 {
 		t.Error(events)
 	}
@@ -204,13 +205,13 @@ func TestTroubleOfAJudgeIsTold(t *testing.T) {
 		}
 		return nil
 	}})
-	b.until("three looks", func() bool { return looks.Load() >= 3 })
+	await.True(b, "three looks", func() bool { return looks.Load() >= 3 })
 	if got := told.String(); strings.Count(got, "cannot judge the run") != 1 || strings.Count(got, "\n") != 1 {
 		t.Errorf("told: %s", got)
 	}
 	away.Store(false)
-	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
-	b.until("the end of the trouble", func() bool { return strings.Contains(told.String(), "the run is judged again") })
+	await.True(b, "the stop", func() bool { return b.state(r).Phase == "stopped" })
+	await.True(b, "the end of the trouble", func() bool { return strings.Contains(told.String(), "the run is judged again") })
 }
 
 // TestAJudgeOutlivesALostRun: workers restore a run that Redis has lost, and it is judged again.
@@ -227,9 +228,9 @@ func TestAJudgeOutlivesALostRun(t *testing.T) {
 	move(r.Keys.Budget, lost)
 	var told lockedText
 	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(string) error { return nil }})
-	b.until("a look that finds no run", func() bool { return strings.Contains(told.String(), "cannot judge the run") })
+	await.True(b, "a look that finds no run", func() bool { return strings.Contains(told.String(), "cannot judge the run") })
 	move(lost, r.Keys.Budget)
-	b.until("the stop", func() bool { return b.state(r).Phase == "stopped" })
+	await.True(b, "the stop", func() bool { return b.state(r).Phase == "stopped" })
 }
 
 // lockedText collects what was logged.

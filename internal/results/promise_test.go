@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/circle"
@@ -23,7 +24,7 @@ func mortal(d time.Duration) spec.Spec {
 // supplied renews until the member has pieces, which a first call does not bring.
 func (m *member) supplied() *member {
 	m.Helper()
-	m.until("pieces", func() bool { m.renew(); return m.promised() > 0 })
+	await.True(m, "pieces", func() bool { m.renew(); return m.promised() > 0 })
 	return m
 }
 
@@ -63,8 +64,9 @@ func TestNobodysAfterAPromise(t *testing.T) {
 					r, _ := b.create("x", mortal(3*time.Second), run.Options{})
 					m := b.member(r, "w").start().supplied()
 					want := m.promised()
-					b.until("the end", func() bool {
-						time.Sleep(10 * time.Millisecond)
+					ends := b.state(r).EndsAt
+					await.True(b, "the time of the end", func() bool { return time.Since(ends) > wait })
+					await.True(b, "the end", func() bool {
 						s := b.state(r)
 						return s.Phase == "ended" && s.Now().Sub(s.EndedAt) > wait
 					})
@@ -94,16 +96,16 @@ func TestPassedOn(t *testing.T) {
 		r, _ := b.create("x", mortal(0), run.Options{})
 		m, other := b.member(r, "w"), b.member(r, "other")
 		m.start()
-		b.until("two shares", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
+		await.True(b, "two shares", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
 		until := m.holder.View().P
 		perMicro := float64(m.holder.View().Held.Len()) / (1 << 24) / 1000
 		before := b.state(r).Now().UnixMicro()
 		from := m.owned()
 		after := b.state(r).Now().UnixMicro()
-		b.until("that the other has all", func() bool { other.renew(); return other.holder.View().Held.Len() == 1<<24 })
+		await.True(b, "that the other has all", func() bool { other.renew(); return other.holder.View().Held.Len() == 1<<24 })
 		s := b.state(r)
 		own := m.owned() - from
-		least, most := perMicro*float64(until-after), perMicro*float64(until-before)
+		least, most := perMicro*float64(until-after), perMicro*float64(max(0, until-before))
 		if float64(own) < least-20 || float64(own) > most+20 {
 			t.Errorf("it owned %d slots until its promise was over, want %.0f to %.0f", own, least, most)
 		}
@@ -117,10 +119,12 @@ func TestPassedOn(t *testing.T) {
 // for. What absent workers did is unknown.
 func TestReportOfARestoredRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, _ := b.create("r", permitted(1000), run.Options{})
+		asked := constant(1000)
+		asked.PermitFor = time.Minute // however slow the test is
+		r, _ := b.create("r", asked, run.Options{})
 		m, other := b.member(r, "w"), b.member(r, "gone")
 		m.start()
-		b.until("some slots of both", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
+		await.True(b, "some slots of both", func() bool { other.renew(); m.renew(); return other.owned() > 100 })
 		s := b.state(r)
 		sent := m.owned()
 		started, laws := b.known(r, m)
@@ -160,7 +164,7 @@ func TestReportsAfterARestore(t *testing.T) {
 		s.PermitFor = time.Minute // however slow the test is
 		r, _ := b.create("r", s, run.Options{})
 		m := b.member(r, "w").start()
-		b.until("some slots", func() bool { m.renew(); return m.owned() > 200 })
+		await.True(b, "some slots", func() bool { m.renew(); return m.owned() > 200 })
 		started, laws := b.known(r, m)
 		b.lose()
 		b.restore(r, started, laws)
@@ -184,7 +188,7 @@ func TestReportsAfterARestore(t *testing.T) {
 			t.Fatal(err)
 		}
 		wants("when it has reported")
-		b.until("another moment", func() bool { m.renew(); return b.state(r).Now().Sub(at.Now()) > 300*time.Millisecond })
+		await.True(b, "another moment", func() bool { m.renew(); return b.state(r).Now().Sub(at.Now()) > 300*time.Millisecond })
 		wants("before its next report")
 	})
 }
@@ -193,12 +197,14 @@ func TestReportsAfterARestore(t *testing.T) {
 // then sends still counts as its own.
 func TestReportAfterAFailover(t *testing.T) {
 	b := newBed(t) // an embedded server has no known identity
-	r, _ := b.create("r", mortal(0), run.Options{})
+	asked := mortal(0)
+	asked.PermitFor = 5 * time.Second // the failover comes in the first half of it, however slow the test is
+	r, _ := b.create("r", asked, run.Options{})
 	m := b.member(r, "w").start().supplied()
 	sent, until := m.promised(), m.holder.View().P
 	b.failover(r)
 	b.member(r, "other").renew()
-	b.until("the end of the promise", func() bool { return b.state(r).Now().UnixMicro() > until })
+	await.True(b, "the end of the promise", func() bool { return b.state(r).Now().UnixMicro() > until })
 	if owned := m.owned(); owned > sent-500 {
 		t.Errorf("it owned %d, and sent %d", owned, sent)
 	}

@@ -3,6 +3,7 @@ package results
 import (
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
@@ -15,7 +16,7 @@ func TestLimitedRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", limited("1000", "token-bucket", func(s *spec.Spec) { s.Burst = 5 }), run.Options{})
 		m := b.member(r, "w").start()
-		m.until("slots that nobody asks for in time", func() bool { return b.state(r).Asked > 100 })
+		await.True(m, "slots that nobody asks for in time", func() bool { return b.state(r).Asked > 100 })
 		grant, err := r.Grants(b.client).Grant(t.Context(), 100, pacer.PerSecond(1000))
 		if err != nil || grant.N != 5 || grant.Burst != 5 {
 			t.Errorf("%+v, %v", grant, err)

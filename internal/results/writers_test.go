@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
@@ -54,7 +55,7 @@ func TestReportsWhileWorkersWrite(t *testing.T) {
 		}
 		for name, reader := range map[string]*run.Run{"one after the other": r, "each by itself": slowly} {
 			sent, reports := int64(0), 0
-			b.until("20 reports, "+name, func() bool {
+			await.True(b, "20 reports, "+name, func() bool {
 				s := b.state(reader)
 				var owned int64
 				for _, w := range s.Workers {

@@ -93,8 +93,12 @@ func newSubject(t *testing.T, client rdb.Client, p promise, text string) *subjec
 	return &subject{promise: p, t: t, client: client, redis: virtual(t, text), now: epoch}
 }
 
-// rounds returns how often to try: n times, or a fifth of that on an embedded server, which is slow.
+// rounds returns how often to try: n times, or a fifth of that on an embedded server, which is slow; half of that with
+// -short. TestDefects shows that it is enough.
 func (s *subject) rounds(n int) int {
+	if testing.Short() {
+		n /= 2
+	}
 	if strings.Contains(s.t.Name(), "embedded") {
 		return n / 5
 	}
