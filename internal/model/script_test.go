@@ -430,7 +430,7 @@ type world struct {
 func TestScriptEqualsModel(t *testing.T) {
 	seeds := map[string]uint64{"redis": 40, "embedded": 12} // the embedded interpreter of Lua is some times slower
 	if testing.Short() {
-		seeds = map[string]uint64{"redis": 15, "embedded": 4}
+		seeds = map[string]uint64{"redis": 16, "embedded": 4}
 	}
 	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		_, server, _ := strings.Cut(t.Name(), "/")

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/mux"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
@@ -47,26 +48,13 @@ func shared(t *testing.T, addr string) (client *redis.Client, lines *mux.Dialer,
 func subscribe(t *testing.T, client *redis.Client, lines *mux.Dialer, channel string) {
 	t.Helper()
 	must(t, client.Do(t.Context(), "subscribe", channel).Err())
-	select {
-	case <-lines.Wake():
-	case <-time.After(10 * time.Second):
-		t.Fatal("a subscription does not wake its reader")
-	}
+	await.Receive(t, "a subscription to wake its reader", lines.Wake())
 }
 
 func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
 	}
 }
 
@@ -193,11 +181,7 @@ func TestMessages(t *testing.T) {
 			must(t, err)
 			must(t, client.Ping(t.Context()).Err())
 		}
-		select {
-		case <-read:
-		case <-time.After(20 * time.Second):
-			t.Fatal("the last message did not come")
-		}
+		await.Receive(t, "the last message", read)
 	})
 }
 
@@ -218,7 +202,7 @@ func TestSlowReader(t *testing.T) {
 		}
 		must(t, client.Ping(t.Context()).Err())
 		<-lines.Wake()
-		until(t, "the last message", func() bool { // a server may bring them after the answer
+		await.True(t, "the last message", func() bool { // a server may bring them after the answer
 			kept := len(lines.Messages())
 			first := string(<-lines.Messages())
 			for range kept - 1 {
@@ -244,11 +228,7 @@ func TestLostSocket(t *testing.T) {
 	all.Wait()
 	subscribe(t, client, lines, "news")
 	must(t, server.Client().ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err())
-	select {
-	case <-lines.Lost():
-	case <-time.After(time.Second):
-		t.Fatal("nobody noticed")
-	}
+	await.Closed(t, "the subscriber to notice it", lines.Lost())
 	must(t, client.Ping(t.Context()).Err())
 	subscribe(t, client, lines, "news")
 	if n := sockets.Load(); n != 2 {
@@ -314,7 +294,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("%d connections were refused", n)
 	}
 	must(t, server.Client().ConfigSet(t.Context(), "maxclients", "100").Err())
-	until(t, "the server to take the client", func() bool { return client.Ping(t.Context()).Err() == nil })
+	await.True(t, "the server to take the client", func() bool { return client.Ping(t.Context()).Err() == nil })
 }
 
 // refusing is a socket whose server refuses it while the first request is written.
@@ -365,11 +345,7 @@ func TestClose(t *testing.T) {
 	client, lines, _ := shared(t, server.Addr())
 	subscribe(t, client, lines, "news")
 	must(t, lines.Close())
-	select {
-	case <-lines.Lost():
-	case <-time.After(10 * time.Second):
-		t.Fatal("the socket is still there")
-	}
+	await.Closed(t, "the end of the socket", lines.Lost())
 	if err := client.Ping(t.Context()).Err(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)
 	}
