@@ -103,7 +103,7 @@ func remove(ctx context.Context, client rdb.Client, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
 	err := run.Discard(ctx, client, name)
-	if _, parts := client.(*redis.ClusterClient); parts && errors.Is(err, run.ErrListed) && away(err) {
+	if link.IsCluster(client) && errors.Is(err, run.ErrListed) && away(err) {
 		return nil // it was not put on the list either, and that node's own finding says that it is missing
 	}
 	if errors.Is(err, run.ErrNoRun) {

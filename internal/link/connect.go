@@ -165,7 +165,7 @@ func open(u *url.URL, link *Link) (rdb.Client, error) {
 	}
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 	o.PipelinePoolSize = -1 // else pipelines would have connections of their own
-	link.share(o, redis.NewDialer(o))
+	share(link, o, redis.NewDialer(o))
 	client := redis.NewClient(o)
 	client.AddHook(replyLimit{})
 	return client, nil

@@ -38,7 +38,7 @@ func openCluster(u *url.URL, link *Link) (rdb.Client, error) {
 	if err != nil {
 		return nil, misread(u, err, "redis://[user:password@]host:port?addr=host:port&addr=host:port")
 	}
-	link.shareNodes(o)
+	shareNodes(link, o)
 	client := redis.NewClusterClient(o)
 	client.OnNewNode(func(node *redis.Client) { node.AddHook(replyLimit{}) })
 	if limit := client.Options().ReadTimeout; limit > 0 {

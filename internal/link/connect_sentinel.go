@@ -108,7 +108,7 @@ func openSentinel(u *url.URL, link *Link) (rdb.Client, error) {
 	}
 	w.watch = newWatch(w.Name, w.Sentinels, redis.NewDialer(o))
 	o.Addr, o.Dialer = w.Name, w.watch.dial
-	link.share(o, w.watch.dial)
+	share(link, o, w.watch.dial)
 	w.Client = redis.NewClient(o)
 	w.AddHook(replyLimit{})
 	return w, nil

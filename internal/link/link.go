@@ -48,8 +48,9 @@ func New(ctx context.Context, address, name string) (*Link, error) {
 	return l, nil
 }
 
-// share makes a client use only the sockets that connect opens; nil = it has its own.
-func (l *Link) share(o *redis.Options, connect dialer) {
+// share makes a client use only the sockets that connect opens; without a link it has its own. It is no method: those
+// of an exported type must not lead to the types that internal/rdb avoids.
+func share(l *Link, o *redis.Options, connect dialer) {
 	if l == nil {
 		return
 	}
@@ -61,17 +62,17 @@ func (l *Link) share(o *redis.Options, connect dialer) {
 	// The identity of a client costs a round trip for each stream, and the server's time when thousands join.
 	o.DisableIdentity, o.MaintNotificationsConfig = true, &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.ClientName == "" {
-		o.OnConnect = l.introduce
+		o.OnConnect = introduce(l.name)
 	}
 }
 
 // shareNodes is share for all nodes of a cluster.
-func (l *Link) shareNodes(o *redis.ClusterOptions) {
+func shareNodes(l *Link, o *redis.ClusterOptions) {
 	if l == nil {
 		return
 	}
 	node := &redis.Options{ClientName: o.ClientName, TLSConfig: o.TLSConfig, DialTimeout: o.DialTimeout}
-	l.share(node, redis.NewDialer(node))
+	share(l, node, redis.NewDialer(node))
 	o.DialTimeout, o.Dialer, o.Protocol, o.DialerRetries, o.PoolSize = node.DialTimeout, node.Dialer, node.Protocol, node.DialerRetries, node.PoolSize
 	o.DisableIdentity, o.MaintNotificationsConfig, o.OnConnect = node.DisableIdentity, node.MaintNotificationsConfig, node.OnConnect
 }
@@ -84,12 +85,14 @@ func (l *Link) dial(connect dialer) dialer {
 }
 
 // introduce tells the server the worker's name. Any user may call HELLO. CLIENT SETNAME needs a permission.
-func (l *Link) introduce(ctx context.Context, c *redis.Conn) error {
-	err := c.Do(ctx, "hello", 3, "setname", l.name).Err()
-	if _, refused := errors.AsType[redis.Error](err); refused {
-		return nil // it goes without a name
+func introduce(name string) func(context.Context, *redis.Conn) error {
+	return func(ctx context.Context, c *redis.Conn) error {
+		err := c.Do(ctx, "hello", 3, "setname", name).Err()
+		if _, refused := errors.AsType[redis.Error](err); refused {
+			return nil // it goes without a name
+		}
+		return err
 	}
-	return err
 }
 
 // Wakeups signals until the link is closed that something was published on one of the channels, or may have been while

@@ -47,7 +47,7 @@ func List(ctx context.Context, client rdb.Client) ([]Entry, error) {
 	names, err := client.ZRangeWithScores(ctx, index, 0, -1).Result()
 	if err != nil {
 		err = link.Advise(fmt.Errorf("list runs: %w", err))
-		if _, parts := client.(*redis.ClusterClient); parts {
+		if link.IsCluster(client) {
 			err = fmt.Errorf("%w; one node of the cluster has the list; commands that name a run work without it", err)
 		}
 		return nil, err

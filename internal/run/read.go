@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
@@ -81,7 +82,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 			t.laws, t.log = slices.Collect(maps.Values(l.Val())), log.Val()
 			sort.Slice(t.laws, func(i, j int) bool { return lawNumber(t.laws[i]) < lawNumber(t.laws[j]) })
 		}
-		t.now, err = r.time(ctx)
+		t.now, err = link.Clock(ctx, r.Client, r.Keys.Budget)
 		return t, err
 	}
 	return t, ErrChanging

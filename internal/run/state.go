@@ -107,18 +107,6 @@ func (r *Run) Presence(ctx context.Context) (*State, error) {
 	return s, err
 }
 
-// time returns the clock of the server that holds the run. In a cluster each node has its own.
-func (r *Run) time(ctx context.Context) (time.Time, error) {
-	if cluster, ok := r.Client.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, r.Keys.Budget)
-		if err != nil {
-			return time.Time{}, err
-		}
-		return master.Time(ctx).Result()
-	}
-	return r.Client.Time(ctx).Result()
-}
-
 // integers reads fields of the budget or of a member. A missing field is 0.
 func integers(b map[string]string, into map[string]*int64) error {
 	for name, to := range into {
