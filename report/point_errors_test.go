@@ -86,7 +86,11 @@ func seriesErrors(t *testing.T, what string, r report.Report) map[string]int64 {
 // widening, archiving and combining.
 func TestSeriesErrors(t *testing.T) {
 	classes := []string{"timeout", "status", "connect", "other", "a,b;c=d %", ""} // "" = it did not fail
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 18))
 		first := failingRun(t, rng, "a", 1+rng.Int64N(3_000), classes)
 		second := failingRun(t, rng, "b", 1+rng.Int64N(300), append(classes, "naïve\n"))

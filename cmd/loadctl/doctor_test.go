@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -97,7 +98,7 @@ func TestDoctorFindsProblems(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 	text, stderr, code := execute("doctor", "--max-connections", "10")
-	if code != cli.CodeConfig || stderr != "error: doctor found 1 problem; fix it and run doctor again\n" || !strings.Contains(text, "\nBAD   eviction ") {
+	if code != cli.CodeConfig || stderr != "error: doctor found 1 problem; fix it and run doctor again\n" || !regexp.MustCompile(`(?m)^BAD +eviction `).MatchString(text) {
 		t.Errorf("exit code %d, %q, %q", code, text, stderr)
 	}
 	d := examine(t, "--max-connections", "1000000")
@@ -120,7 +121,7 @@ func TestDoctorExpectsWorkers(t *testing.T) {
 	}
 	d.finding(t, "redis descriptors")
 	text, _, code := execute("doctor", "--max-connections", "10", "--expect-workers", "3000")
-	if code != cli.CodeConfig || !strings.Contains(text, "\nBAD  connections ") {
+	if code != cli.CodeConfig || !regexp.MustCompile(`(?m)^BAD +connections `).MatchString(text) {
 		t.Errorf("exit code %d, %q", code, text)
 	}
 	clitest.Refused(t, newRootCommand(), []string{"doctor", "--expect-workers", "-1"}, "--expect-workers")

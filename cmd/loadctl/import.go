@@ -58,7 +58,7 @@ func (f *importFlags) AddFlags(c *cobra.Command) {
 	s.BoolVar(&f.options.Steps, "steps", false, "make one flow of all curl commands, instead of a flow of each")
 	s.StringVar(&f.out, "out", "", "write to `FILE` instead of standard output")
 	s.BoolVar(&f.force, "force", false, "let --out replace a file that is there")
-	_ = c.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only where there is no such flag
+	cli.Complete(c, "format", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // run imports a file. --out is written whole or not at all.

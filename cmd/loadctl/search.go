@@ -291,7 +291,7 @@ func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
 	for {
 		s, err := r.State(ctx)
 		if err != nil {
-			return cmp.Or(context.Cause(ctx), err)
+			return interrupted(ctx, err)
 		}
 		there := s.Present() > 0
 		switch {
@@ -308,7 +308,7 @@ func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
 			told = true
 		}
 		if err != nil {
-			return cmp.Or(context.Cause(ctx), err)
+			return interrupted(ctx, err)
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -316,6 +316,15 @@ func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// interrupted returns why a call to Redis failed: the end of ctx, if that has come. The connection has the same deadline,
+// and may notice it first.
+func interrupted(ctx context.Context, err error) error {
+	if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+		<-ctx.Done()
+	}
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // verdict is the error that the command ends with; nil for a good answer.

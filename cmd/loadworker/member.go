@@ -67,7 +67,7 @@ func (f *memberFlags) AddFlags(c *cobra.Command) {
 	c.Flags().StringVar(&f.key, "key", "", "`FILE` with the private key for --cert (PEM); it never leaves this machine")
 	c.Flags().TextVar(&f.resolution, "pace-resolution", auto,
 		"how exactly to send, `auto|precise|economical` or a time up to 5ms: larger values save CPU, and requests may leave up to this late")
-	_ = c.RegisterFlagCompletionFunc("pace-resolution", cobra.FixedCompletions( // fails only where there is no such flag
+	cli.Complete(c, "pace-resolution", cobra.FixedCompletions(
 		[]cobra.Completion{"auto", "precise", "economical"}, cobra.ShellCompDirectiveNoFileComp))
 	c.Flags().BoolVar(&f.noCheck, "no-check", false, "do not test the connection to the target before the run")
 }

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,6 +35,7 @@ type crowd struct {
 	workers       int
 	silent        bool // the workers publish no snapshots
 	lasting, warm time.Duration
+	late          time.Duration // how late a request may be; 0 = a second
 }
 
 // flags returns the flags of the process. lasting and warm are the defaults: how long the run lasts, and when
@@ -81,8 +83,8 @@ func (c crowd) run(ctx context.Context, client rdb.Client) (crowded, error) {
 		return c.look(ctx, client, time.Now().Add(c.warm))
 	}
 	r, _, err := run.Create(ctx, client, c.name, spec.Spec{
-		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(fleetRate), Duration: c.lasting, MaxLag: time.Second,
-		CatchUp: time.Second, MinWorkers: int64(c.workers),
+		Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(fleetRate), Duration: c.lasting, MaxLag: cmp.Or(c.late, time.Second),
+		CatchUp: cmp.Or(c.late, time.Second), MinWorkers: int64(c.workers),
 	}, run.Options{})
 	if err != nil {
 		return crowded{}, err

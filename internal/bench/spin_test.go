@@ -19,7 +19,7 @@ func TestSpin(t *testing.T) {
 	if err := s.fire(n, rate); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.line(t.Context(), "first ", listenPatience); err != nil {
+	if _, err := e.line(t.Context(), "first ", long); err != nil {
 		t.Fatal(err)
 	}
 	times, err := e.finish(t.Context())

@@ -18,7 +18,7 @@ const (
 
 // Patience: how long to wait for something that should happen at once, or at a known time.
 const (
-	listenPatience = 10 * time.Second
+	listenPatience = time.Minute
 	firstPatience  = 60 * time.Second // k6 creates 5,000 virtual users first; 100 workers have to join
 	endPatience    = 40 * time.Second // after the length of the trial
 )

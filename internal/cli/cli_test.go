@@ -191,6 +191,7 @@ func TestTotal(t *testing.T) {
 func TestCompleteLimiter(t *testing.T) {
 	c := &cobra.Command{Use: "do", Run: func(*cobra.Command, []string) {}}
 	new(Spec).AddFlags(c)
+	registerCompletions(c)
 	complete, ok := c.GetFlagCompletionFunc("limiter")
 	if !ok {
 		t.Fatal("nothing completes --limiter")
@@ -219,6 +220,7 @@ func TestCompleteFlags(t *testing.T) {
 	c := &cobra.Command{Use: "do", Run: func(*cobra.Command, []string) {}}
 	new(Spec).AddFlags(c)
 	new(Report).AddFlags(c)
+	registerCompletions(c)
 	for flag, want := range map[string][]string{"output": render.Formats(), "profile": {"replay:", "sine:", "spike:", "steps:"}} {
 		if names := completes(t, c, flag); !slices.Equal(names, want) {
 			t.Errorf("--%s: %q, want %q", flag, names, want)

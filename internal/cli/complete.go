@@ -6,10 +6,36 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
 )
+
+// Complete makes a shell complete a flag that the command has. cobra keeps completions, and with them the whole command,
+// as long as the process lives. So Main registers them, and only when a shell asks.
+func Complete(c *cobra.Command, flag string, how cobra.CompletionFunc) {
+	f := c.Flags().Lookup(flag)
+	f.Value = completed{f.Value, how}
+}
+
+// completed is the value of a flag that a shell completes.
+type completed struct {
+	pflag.Value
+	how cobra.CompletionFunc
+}
+
+// registerCompletions registers what Complete has noted, for a command and those below it.
+func registerCompletions(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if v, ok := f.Value.(completed); ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, v.how) // fails only where there is no such flag
+		}
+	})
+	for _, below := range c.Commands() {
+		registerCompletions(below)
+	}
+}
 
 // CompleteProfile completes the name of a profile. Its settings come after it.
 func CompleteProfile(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {

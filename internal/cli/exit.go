@@ -98,6 +98,9 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.SetUsageFunc(usage)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		registerCompletions(root)
+	}
 	defer func() {
 		if bug := recover(); bug != nil {
 			printable.Fprintf(stderr, "error: this is a bug in %s, please report it: %v\n", root.Name(), bug)

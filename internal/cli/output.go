@@ -22,7 +22,7 @@ type Output struct {
 func (o *Output) AddFlags(c *cobra.Command, formats ...string) {
 	o.formats = formats
 	c.Flags().StringVarP(&o.Format, "output", "o", formats[0], "`FORMAT` of the output: "+strings.Join(formats, ", "))
-	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // fails only where there is no such flag
+	Complete(c, "output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Check refuses unknown formats.

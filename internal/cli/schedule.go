@@ -47,7 +47,7 @@ func (f *Schedule) rules() bool {
 
 // complete makes a shell complete the names of profiles.
 func (f *Schedule) complete(c *cobra.Command) {
-	_ = c.RegisterFlagCompletionFunc("profile", CompleteProfile) // fails only where there is no such flag
+	Complete(c, "profile", CompleteProfile)
 }
 
 // Spec returns a spec that has only a schedule. It is checked. A profile in place of --profile may be given as an

@@ -71,7 +71,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	Group(s, "Outages")
 	f.addTargetFlags(s)
 	c.Flags().AddFlagSet(s)
-	_ = c.RegisterFlagCompletionFunc("limiter", f.limiter.complete) // fails only where there is no such flag
+	Complete(c, "limiter", f.limiter.complete)
 	f.schedule.complete(c)
 }
 

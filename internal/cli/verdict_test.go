@@ -80,7 +80,11 @@ func anyVerdict(rng *rand.Rand) report.Report {
 func TestFilesAgreeWithExitCode(t *testing.T) {
 	rng, seen := rand.New(rand.NewPCG(1, 2)), map[int]int{}
 	headline := regexp.MustCompile("^### Load test `x`: (passed|failed|undecided|invalid)(, [a-zA-Z ]+)?\n")
-	for range 5_000 {
+	draws := 5_000
+	if testing.Short() {
+		draws = 2_500
+	}
+	for range draws {
 		r := anyVerdict(rng)
 		var file, page bytes.Buffer
 		if err := render.JUnit(&file, r); err != nil {

@@ -77,7 +77,11 @@ func row(t *testing.T, r Result, name string) Row {
 
 // TestCompareKnownDifference: 10 ms against 25 ms is +150 %, at each percentile, and the interval contains it.
 func TestCompareKnownDifference(t *testing.T) {
-	for seed := range uint64(10) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		a := virtual{seconds: 120, rate: 200, median: 10 * time.Millisecond, spread: 0.1, drift: 0.03, memory: 0.7}
 		b := a
@@ -109,7 +113,12 @@ func TestCompareTheSame(t *testing.T) {
 		"constant":    {seconds: 60, rate: 50, median: 10 * time.Millisecond},
 	} {
 		wolves, rng := 0, rand.New(rand.NewPCG(7, 7))
-		const pairs = 40
+		pairs := 40
+		if testing.Short() {
+			if pairs = 20; name == "independent" || name == "short" {
+				continue
+			}
+		}
 		for range pairs {
 			r := Compare(v.side(rng, "a", 1, 0), v.side(rng, "b", 1, 1))
 			for _, one := range r.Rows {
@@ -139,6 +148,11 @@ func TestCompareTheSameOften(t *testing.T) {
 		{"long memory", 1, 100, virtual{seconds: 60, rate: 20, median: 10 * time.Millisecond, spread: 0.3, drift: 0.2, memory: 0.9}},
 		{"three", 3, 100, virtual{seconds: 20, rate: 30, median: 10 * time.Millisecond, spread: 0.5, drift: 0.2, memory: 0.8}},
 	} {
+		if testing.Short() {
+			if c.pairs /= 5; c.name == "heavy tails" || c.name == "long memory" {
+				continue
+			}
+		}
 		wolves, rng := 0, rand.New(rand.NewPCG(11, 11))
 		for range c.pairs {
 			r := Compare(c.side(rng, "a", c.runs, 0), c.side(rng, "b", c.runs, 1))
@@ -181,7 +195,10 @@ func TestCompareRuns(t *testing.T) {
 		return s
 	}
 	wolves, rng := 0, rand.New(rand.NewPCG(9, 9))
-	const pairs = 40
+	pairs := 40
+	if testing.Short() {
+		pairs = 20
+	}
 	for range pairs {
 		if row(t, Compare(levels(rng, "a", 0, 10*time.Millisecond), levels(rng, "b", 1, 10*time.Millisecond)), "latency:p(50)").Difference.Differs() {
 			wolves++

@@ -67,6 +67,9 @@ func (b *bed) ended(command *child.Process, codes ...int) (rep report.Report) {
 
 // TestPrometheus: a real Prometheus scrapes a run of which a worker is killed. It has what the report has.
 func TestPrometheus(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	b := newBed(t)
 	p := b.prometheus()
 	to := receive(t, http.StatusServiceUnavailable)
@@ -276,6 +279,9 @@ func (b *bed) promtool() {
 // TestReceiverThatHangs: a receiver that never answers changes neither the report of a run nor its exit code. loadctl
 // run prints one warning, without secrets.
 func TestReceiverThatHangs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	t.Parallel()
 	b := newBed(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -316,6 +322,9 @@ func (b *bed) try(env []string, args ...string) (stderr string, code int) {
 // TestRedisRestartedEmpty: a worker is killed, and Redis forgets everything. No counter goes back, nor any bucket; the
 // run continues on the page.
 func TestRedisRestartedEmpty(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	t.Parallel()
 	b := newBed(t)
 	worker := func() *child.Process { // only a worker that has the description can restore the run

@@ -41,6 +41,9 @@ const shown = `document.querySelectorAll("figure:not([hidden]) canvas").length >
 // TestPageLooks: each view is legible with ink in its charts, in light and dark, on a phone and on a wall, and is not
 // wider than the screen. With -update this makes the pictures of the documentation.
 func TestPageLooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	frame := withSteps(onStage(t, 520))
 	s := newStage(t, func() Frame { return frame })
 	s.runs = listed()
@@ -201,6 +204,9 @@ func (s *stage) compared(t *testing.T) {
 
 // TestPageComparesAnyway: a refusal says why, and the page offers to compare anyway.
 func TestPageComparesAnyway(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	s := newStage(t, func() Frame { return Frame{} })
 	s.runs = listed()
 	s.compared(t)

@@ -49,6 +49,9 @@ func (s *stage) next(t *testing.T, frame *Frame, n int64) {
 // TestPageMemory: two thousand frames cost a page no more than two hundred, with the cursor in a chart and a table open,
 // and though the view changes.
 func TestPageMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	frame := withSteps(onStage(t, 520))
 	s := newStage(t, func() Frame { return frame })
 	// Code that is compiled while the page is used is no data of the page, so none is compiled.
@@ -81,6 +84,9 @@ func TestPageMemory(t *testing.T) {
 // TestPageKeepsItsPlace: newer data leaves the focus, the cursor, hidden series, typed text and the open table as they
 // are.
 func TestPageKeepsItsPlace(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	frame := onStage(t, 520)
 	s := newStage(t, func() Frame { return frame })
 	tab := browsertest.Start(t).Visit(t, s.URL+"/#/run/checkout", browsertest.Look{})
@@ -109,6 +115,9 @@ func TestPageKeepsItsPlace(t *testing.T) {
 
 // TestPageNamesAreText: a script in any text of a run is text, in every view.
 func TestPageNamesAreText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	const evil = `<img src=x onerror=alert(1)>"'></script><script>alert(1)</script>`
 	frame := withSteps(onStage(t, 520))
 	frame.Report.Run, frame.Report.Described.URL, frame.Report.Limiter = evil, evil, evil

@@ -35,7 +35,11 @@ func TestArchiveRoundTrip(t *testing.T) {
 		r := report.Build(in)
 		reporttest.SameFormats(t, what, reporttest.Reread(t, r), r)
 	}
-	for seed := range uint64(20) { // what workers tell at random
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds { // what workers tell at random
 		rng, asked := rand.New(rand.NewPCG(seed, 5)), int64(0)
 		in := report.Input{Run: "r", Duration: time.Duration(rng.Int64N(int64(2 * time.Hour)))}
 		for range 3 {
@@ -284,7 +288,7 @@ func TestDamagedArchives(t *testing.T) {
 		}
 	}
 	want, step := reporttest.EveryFormat(t, whole)["json"], 1
-	if reporttest.RaceEnabled {
+	if reporttest.RaceEnabled || testing.Short() {
 		step = 7
 	}
 	harmless := 0

@@ -13,7 +13,7 @@ import (
 func TestMemoryIsConstant(t *testing.T) {
 	const perInterval = 100
 	intervals := int64(10_000) // 1e6 samples
-	if reporttest.RaceEnabled {
+	if reporttest.RaceEnabled || testing.Short() {
 		intervals = 2_000 // the detector is slow on arrays, and nothing here is shared
 	}
 	rng := rand.New(rand.NewPCG(12, 12))

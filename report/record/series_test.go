@@ -74,7 +74,11 @@ func TestSeriesIgnoresEmptyIntervals(t *testing.T) {
 // A store that adds each closed point once, and keeps the open ones, has the same series, even if it forgets the last
 // update, and while widths double.
 func TestSeriesSince(t *testing.T) {
-	for seed := range uint64(5) {
+	seeds := uint64(5)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(6, seed))
 		var s record.Series
 		type store struct {

@@ -62,6 +62,9 @@ func processLog(t *testing.T, log []byte) []byte {
 // HdrHistogram reads from our log the same as our own .hgrm of the merged series: every percentile, mean, maximum and
 // total count.
 func TestHLogReadByHdrHistogram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	rng := rand.New(rand.NewPCG(9, 9))
 	var s record.Series
 	for second := range int64(1_500) {
@@ -88,6 +91,9 @@ func TestHLogReadByHdrHistogram(t *testing.T) {
 
 // The same at full precision, which is what HGRM writes.
 func TestHGRMEqualsHdrHistogram(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	rng := rand.New(rand.NewPCG(10, 10))
 	total := record.NewSnapshot("w", "i")
 	for _, ns := range reporttest.Durations(rng, 200_000) {

@@ -92,6 +92,9 @@ func isQuiet(t *testing.T, tab *browsertest.Tab) {
 
 // TestHTMLOfAllKinds: each kind of report on a phone, with ink in its charts, and a sentence in place of the others.
 func TestHTMLOfAllKinds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	browser := browsertest.Start(t)
 	for name, r := range htmlKinds(t) {
 		t.Run(name, func(t *testing.T) {
@@ -125,6 +128,9 @@ func TestHTMLOfAllKinds(t *testing.T) {
 // TestHTMLLooks: the report of ten minutes is drawn quickly, and is legible with ink in light and dark, on a phone and
 // on a wall; it follows later changes of the look. With -update this makes the pictures of the documentation.
 func TestHTMLLooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
 	tooLate := 10_000.0 // ms; a machine that runs tests is busy
@@ -188,6 +194,9 @@ func picture(t *testing.T, tab *browsertest.Tab, from string, height int64, name
 
 // TestHTMLChangesItsLook: charts are redrawn when the page becomes light or narrow; on paper they are light.
 func TestHTMLChangesItsLook(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
 	light := browser.Open(t, file, browsertest.Look{})
@@ -225,6 +234,9 @@ func TestHTMLChangesItsLook(t *testing.T) {
 
 // TestHTMLShowsTheJSON: the tables behind the charts equal the JSON report.
 func TestHTMLShowsTheJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	r := tenMinutes(t)
 	file, _ := htmlOf(t, r)
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{})
@@ -279,6 +291,9 @@ func TestHTMLShowsTheJSON(t *testing.T) {
 // TestHTMLLastPoint: a last point that covers almost no time is not drawn as a drop of the rate, unless it has
 // failures.
 func TestHTMLLastPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	browser := browsertest.Start(t)
 	for failed, want := range map[int64]string{0: "0:09 to 0:10: asked 200/s, sent 293/s, ok 291/s, failed 2/s", 1: "0:10 to 0:11: asked 10/s, sent 10/s, ok 9/s, failed 1/s"} {
 		r := report.Build(reporttest.Run(t))
@@ -299,6 +314,9 @@ const focused = `(e => [e.tagName, e.className, e.getAttribute("aria-label") ?? 
 
 // TestHTMLByKeyboard: the keyboard alone can do all that a mouse can do.
 func TestHTMLByKeyboard(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{})
 	browsertest.Value[float64](tab, whenDrawn)
@@ -356,6 +374,9 @@ func TestHTMLByKeyboard(t *testing.T) {
 
 // TestHTMLIsNamed: each part has a name for screen readers.
 func TestHTMLIsNamed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{})
 	browsertest.Value[float64](tab, whenDrawn)
@@ -374,6 +395,9 @@ func TestHTMLIsNamed(t *testing.T) {
 
 // TestHTMLWithoutScript: the verdict, the numbers and the tables work without JavaScript, and the charts take no room.
 func TestHTMLWithoutScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{Plain: true})
 	text := browsertest.Value[string](tab, "document.body.innerText")
