@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -145,17 +146,21 @@ func (b *bed) exact(r report.Report, n int64) {
 // described returns the flags of a patient run of 300/s for some time.
 func (b *bed) described(duration string, more ...string) []string {
 	args := append(patient(), "--url", b.web.URL(), "--qps", "300")
+	if !acceptance() {
+		args = append(args, "--timeout", "5m")
+	}
 	if duration != "" {
 		args = append(args, "--duration", duration)
 	}
 	return append(args, more...)
 }
 
-// counted is described for tests that count all requests asked for. Unless the machine is quiet, promises last 2 s.
+// counted is described for tests that count all requests asked for. Unless the machine is quiet, promises are so long
+// that no worker is too slow to renew its own.
 func (b *bed) counted(duration string, more ...string) []string {
 	args := b.described(duration, more...)
 	if !acceptance() {
-		args = append(args, "--on-redis-loss", "stop")
+		args = append(args, "--permit-for", "1m")
 	}
 	return args
 }
@@ -164,25 +169,82 @@ func (b *bed) counted(duration string, more ...string) []string {
 func (b *bed) here(name string, n int) {
 	b.t.Helper()
 	b.members(name, n)
-	met := time.Now()
-	await.True(b.t, "another sign of life of each", func() bool {
-		return !slices.ContainsFunc(b.status(name).Workers, func(w run.Worker) bool { return !w.LastSeen.After(met) })
-	})
+	b.renewed(name)
 	if s := b.status(name); s.Phase != "waiting" || b.web.Count() != 0 {
 		b.t.Errorf("%s, and %d arrived", s.Phase, b.web.Count())
 	}
 }
 
+// read is status without a process, and so without a sign of life of a controller. Its zero value: there is no such run.
+func (b *bed) read(name string) run.State {
+	b.t.Helper()
+	ctx, client := b.t.Context(), b.redis.Client()
+	r, err := run.Open(ctx, client, name)
+	if errors.Is(err, run.ErrNoRun) {
+		return run.State{}
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	s, err := r.State(ctx)
+	if errors.Is(err, run.ErrNoRun) {
+		return run.State{}
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return *s
+}
+
+// incarnation is the newest process of a worker, as the run has it. Its zero value: there is none.
+func (b *bed) incarnation(name, id string) (newest run.Worker) {
+	b.t.Helper()
+	for _, w := range b.read(name).Workers {
+		if w.ID == id && w.State != "replaced" {
+			newest = w
+		}
+	}
+	return newest
+}
+
+// comes waits for a phase of a run.
+func (b *bed) comes(name, phase string) {
+	b.t.Helper()
+	await.True(b.t, name+" is "+phase, func() bool { return b.read(name).Phase == phase })
+}
+
+// lost waits until the promise of a worker has ended.
+func (b *bed) lost(name, id string) {
+	b.t.Helper()
+	await.True(b.t, "the end of the promise of "+id, func() bool { return b.incarnation(name, id).State == "lost" })
+}
+
+// renewed waits until each worker that is in the run has called again.
+func (b *bed) renewed(name string) {
+	b.t.Helper()
+	from := b.read(name)
+	await.True(b.t, "another sign of life of each worker", func() bool {
+		now := b.read(name).Workers
+		return !slices.ContainsFunc(from.Workers, func(was run.Worker) bool {
+			here := was.State == "active" || was.State == "silent"
+			return here && slices.ContainsFunc(now, func(w run.Worker) bool {
+				return w.Process() == was.Process() && !w.LastSeen.After(was.LastSeen) && w.State == was.State
+			})
+		})
+	})
+}
+
+// members waits until n workers are in the run.
 func (b *bed) members(name string, n int) {
 	b.t.Helper()
-	await.True(b.t, fmt.Sprintf("%d members", n), func() bool { return b.status(name).Members == int64(n) })
+	await.True(b.t, fmt.Sprintf("%d members", n), func() bool { return b.read(name).Members == int64(n) })
 }
 
 // TestCreateAndStart: an operator sees all workers before the first request.
 func TestCreateAndStart(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	b.loadctl(append([]string{"create", "x"}, b.counted("2s")...)...)
+	b.loadctl(append([]string{"create", "x"}, b.described("")...)...)
 	if s := b.status("x"); s.Phase != "waiting" || s.Members != 0 || s.RateThen != 300 {
 		t.Errorf("%+v", s)
 	}
@@ -192,13 +254,18 @@ func TestCreateAndStart(t *testing.T) {
 	if again := b.change("start", "x"); !c.Changed || c.At.IsZero() || again.Changed || !again.At.Equal(c.At) {
 		t.Errorf("%+v, again %+v", c, again)
 	}
+	b.started(300)
+	b.loadctl("stop", "x")
 	for _, p := range ps {
 		p.wait(0)
-		b.exact(p.printed(), 600)
+	}
+	n := b.web.Count()
+	for _, p := range ps {
+		b.whole(p.printed())
 	}
 	// No request leaves before its slot is due, except for the errors of the clocks of workers and target, which are
-	// not that of Redis.
-	const clocks = time.Millisecond
+	// not that of Redis. A worker knows that clock better the sooner Redis answers.
+	clocks := scale(500*time.Millisecond, time.Millisecond)
 	if first := time.Unix(0, b.web.Arrivals()[0]); first.Before(c.At.Add(-clocks)) {
 		t.Errorf("the first arrived %v before the start", c.At.Sub(first))
 	}
@@ -206,11 +273,28 @@ func TestCreateAndStart(t *testing.T) {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
 	b.guest("x").wait(0) // it came too late, so it sends nothing
-	b.exact(b.report("x"), 600)
+	if b.whole(b.report("x")); b.web.Count() != n {
+		t.Errorf("%d arrived before the end, and later %d", n, b.web.Count())
+	}
+}
+
+// whole checks the report of a run that was stopped: all that was sent arrived, and nothing else is missing than what
+// the stop dropped.
+func (b *bed) whole(r report.Report) {
+	b.t.Helper()
+	a := r.Audit
+	dropped := a.Skipped + a.Lost
+	if acceptance() {
+		dropped += a.LateDropped
+	}
+	if n := b.web.Count(); written(r) != n || a.Completed != n || n == 0 || dropped > 0 || !r.Complete || r.Running {
+		b.t.Errorf("%d arrived, %+v, %v, complete %v %v", n, a, r.Errors, r.Complete, r.Notes)
+	}
 }
 
 // TestBegin checks with how many workers a created run begins.
 func TestBegin(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name, min string
@@ -251,6 +335,7 @@ func TestBegin(t *testing.T) {
 
 // TestRunFromBeginningToEnd: create, wait, progress, report.
 func TestRunFromBeginningToEnd(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	for _, c := range []struct{ name, file string }{{name: "stdout"}, {"file", filepath.Join(t.TempDir(), "report.json")}} {
@@ -275,28 +360,80 @@ func TestRunFromBeginningToEnd(t *testing.T) {
 		r := decoded(t, text)
 		b.exact(r, 900)
 		p.endsWith("ended", r)
-		if all := p.marks(); len(all) < 3 || all[0].sent >= 900 {
+		if all := p.marks(); acceptance() && (len(all) < 3 || all[0].sent >= 900) {
 			t.Errorf("no progress on the way:\n%s", p.Stderr.String())
 		}
 	}
+}
+
+// bounds checks how many requests arrived in a run of which a worker was killed. What is on the wire then may be lost.
+func (b *bed) bounds(a report.Audit) {
+	b.t.Helper()
+	if n := b.web.Count(); n < a.Sent-a.InFlight || acceptance() && n < a.Sent || n > a.Sent+a.Lost {
+		b.t.Errorf("%d arrived, %+v", n, a)
+	}
+}
+
+// sent returns how many requests have been sent so far. The server may be late to read them, so workers stand still
+// until it has.
+func (b *bed) sent(ps ...*process) (n int64) {
+	b.t.Helper()
+	for _, p := range ps {
+		if err := p.Freeze(); err != nil { // it ends
+			await.Closed(b.t, "the end of "+strings.Join(p.Cmd.Args, " "), p.Exited)
+			continue
+		}
+		defer p.signal(syscall.SIGCONT)
+	}
+	n = -1
+	await.True(b.t, "the server to read all that was sent", func() bool {
+		was := n
+		n = b.web.Count()
+		return !b.unread() && n == was
+	})
+	return n
+}
+
+// unread reports whether connections of the server hold bytes that it has not read.
+func (b *bed) unread() bool {
+	b.t.Helper()
+	text, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(b.web.Addr())
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	server := fmt.Sprintf(":%04X", number)
+	for line := range strings.Lines(string(text)) {
+		f := strings.Fields(line) // number, local and remote address, state, bytes to send and to read
+		const listens = "0A"
+		if len(f) < 5 || f[3] == listens {
+			continue
+		}
+		to, from, _ := strings.Cut(f[4], ":")
+		if strings.HasSuffix(f[1], server) && strings.Trim(from, "0") != "" || strings.HasSuffix(f[2], server) && strings.Trim(to, "0") != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // TestInterruptedRunStops: Ctrl-C is the operator's stop.
 func TestInterruptedRunStops(t *testing.T) {
 	besides(t)
 	b := newBed(t)
-	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.counted("")...)...)
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
 	p.says("created run x;")
 	ps := []*process{b.guest("x"), b.guest("x")}
 	b.members("x", 2)
 	b.started(b.web.Count() + 300)
 	p.signal(os.Interrupt)
 	p.wait(105)
-	count := b.web.Count()
-	r := p.printed()
-	if !r.Complete || r.Running || r.Audit.Sent != count || r.Asked+r.Audit.Overrun != count {
-		t.Errorf("%d arrived, %+v, complete %v %v", count, r.Audit, r.Complete, r.Notes)
-	}
+	count := b.sent(ps...)
+	b.whole(p.printed())
 	if s := p.Stderr.String(); !strings.HasSuffix(s, "stopping run x; a second Ctrl-C ends at once\n") {
 		t.Error(s)
 	}
@@ -313,19 +450,16 @@ func TestInterruptedRunStops(t *testing.T) {
 func TestInterruptedRunCannotConfirm(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "300", "--on-redis-loss", "hold", "-o", "json")
+	p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "300", "--on-redis-loss", "hold", "--max-lag", "100ms", "-o", "json")
 	w := b.guest("x", "--id", "w")
-	b.started(300)
-	w.signal(syscall.SIGKILL)
-	<-w.Exited
+	b.started(100)
+	w.Kill()
 	p.signal(os.Interrupt)
 	p.wait(105)
 	if s := lastLine(p.Stderr.String()); !strings.HasPrefix(s, "error: ended by a signal; stop x: cannot be confirmed for w: ") || !strings.HasSuffix(s, " loadctl workers rm x w") {
 		t.Error(s)
 	}
-	if a := p.printed().Audit; b.web.Count() < a.Sent || b.web.Count() > a.Sent+a.Lost {
-		t.Errorf("%d arrived, %+v", b.web.Count(), a)
-	}
+	b.bounds(p.printed().Audit)
 	if _, stderr, code := b.try("stop", "x"); code != 1 || !strings.Contains(stderr, "cannot be confirmed for w") {
 		t.Errorf("exit code %d, %s", code, stderr)
 	}
@@ -335,6 +469,7 @@ func TestInterruptedRunCannotConfirm(t *testing.T) {
 
 // TestInterruptBeforeTheBeginning: a waiting run is stopped too, and workers that come later have nothing to do.
 func TestInterruptBeforeTheBeginning(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("")...)...)
@@ -352,6 +487,7 @@ func TestInterruptBeforeTheBeginning(t *testing.T) {
 
 // TestSecondInterruptOfRun: the second Ctrl-C ends loadctl run at once; the first one waits for Redis.
 func TestSecondInterruptOfRun(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	p := b.operator(append([]string{"run", "x"}, b.described("")...)...)
@@ -371,72 +507,85 @@ func TestSecondInterruptOfRun(t *testing.T) {
 func TestKilledOperatorChangesNothing(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	p := b.operator(append([]string{"run", "x"}, b.counted("5s", "--min-workers", "2")...)...)
+	p := b.operator(append([]string{"run", "x"}, b.described("", "--min-workers", "2")...)...)
 	ps := []*process{b.guest("x"), b.guest("x")}
-	b.started(300)
-	p.signal(syscall.SIGKILL)
-	<-p.Exited
+	b.started(100)
+	p.Kill()
+	b.started(b.web.Count() + 100)
 	watch := b.operator("watch", "x", "-o", "json")
+	watch.says("  asked ")
 	left := b.operator("watch", "x", "-o", "json")
 	left.says("  asked ")
 	left.signal(os.Interrupt)
 	left.wait(105)
-	if r := left.printed(); !r.Running || r.Audit.Sent == 0 || r.Audit.Sent >= 1500 {
-		t.Errorf("the report so far: running %v, %+v", r.Running, r.Audit)
+	so := left.printed()
+	if !so.Running || so.Audit.Sent == 0 || so.Audit.Completed > b.web.Count() {
+		t.Errorf("%d arrived, and the report so far: running %v, %+v", b.web.Count(), so.Running, so.Audit)
 	}
 	if s := left.Stderr.String(); strings.Contains(s, "error") || strings.Contains(s, "stopping") {
 		t.Error(s)
 	}
+	b.started(b.web.Count() + 100)
+	b.loadctl("stop", "x")
 	for _, p := range append(ps, watch) {
 		p.wait(0)
 	}
 	r := watch.printed()
-	b.exact(r, 1500)
-	watch.endsWith("ended", r)
+	if b.whole(r); r.Audit.Sent < so.Audit.Sent+100 {
+		t.Errorf("%+v, and before %+v", r.Audit, so.Audit)
+	}
+	watch.endsWith("stopped", r)
 	late := b.operator("watch", "x", "-o", "json")
 	late.wait(0)
-	late.endsWith("ended", late.printed())
+	late.endsWith("stopped", late.printed())
 }
 
 // TestRunIsTakenUp: the same command again watches the existing run; the name of an ended run is an error.
 func TestRunIsTakenUp(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
-	args := append([]string{"run", "x", "-o", "json"}, b.counted("4s")...)
+	args := append([]string{"run", "x", "-o", "json"}, b.counted("")...)
 	p := b.operator(args...)
 	w := b.guest("x")
 	b.started(100)
 	again := b.operator(args...)
 	again.says("run x exists already, with the same description; Ctrl-C stops it\n")
+	again.says("  asked ")
+	b.loadctl("stop", "x")
 	for _, p := range []*process{w, p, again} {
 		p.wait(0)
 	}
 	for _, p := range []*process{p, again} {
 		r := p.printed()
-		b.exact(r, 1200)
-		p.endsWith("ended", r)
+		b.whole(r)
+		p.endsWith("stopped", r)
 	}
 	late := b.operator(args...)
 	late.wait(104)
-	if s := late.Stderr.String(); !strings.HasPrefix(s, "error: run x ended at ") || !strings.Contains(s, "--new") || strings.Count(s, "\n") != 1 {
+	if s := late.Stderr.String(); !strings.HasPrefix(s, "error: run x ") || !strings.Contains(s, "--new") || strings.Count(s, "\n") != 1 {
 		t.Error(s)
 	}
 	b.web.Reset()
 	anew := b.operator(append(args, "--new")...)
 	anew.says("created run x;")
-	b.guest("x").wait(0)
+	w = b.guest("x")
+	b.started(100)
+	b.loadctl("stop", "x")
+	w.wait(0)
 	anew.wait(0)
-	b.exact(anew.printed(), 1200)
+	b.whole(anew.printed())
 }
 
 // TestOutageWhileWatching: a watch says that Redis does not answer, and goes on when it does. Meanwhile workers send
 // what they were promised. A promise of 2 s that was not renewed in time covers nothing.
 func TestOutageWhileWatching(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	for _, loss := range []string{"permit", "stop"} {
 		t.Run(loss, func(t *testing.T) {
 			b := newBed(t)
-			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("9s", "--on-redis-loss", loss)...)...)
+			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("", "--on-redis-loss", loss)...)...)
 			w := b.guest("x")
 			b.started(300)
 			watch := b.operator("watch", "x", "-o", "json")
@@ -447,18 +596,27 @@ func TestOutageWhileWatching(t *testing.T) {
 				p.says("x: Redis does not answer; waiting for it\n")
 			}
 			await.True(t, "three seconds to pass", func() bool { return time.Since(began) > 3*time.Second })
+			count := b.web.Count()
 			b.redis.Resume()
+			b.started(count + 600) // first what became due in the outage
+			for _, p := range []*process{p, watch} {
+				await.True(t, "progress after the outage", func() bool {
+					_, after, _ := strings.Cut(p.Stderr.String(), "x: Redis does not answer; waiting for it\n")
+					return strings.Contains(after, "x: 300/s  asked ")
+				})
+			}
+			b.loadctl("stop", "x")
 			for _, p := range []*process{w, p, watch} {
 				p.wait(0)
 			}
 			r := b.report("x")
 			n, a := b.web.Count(), r.Audit
-			if r.Asked != 2700 || a.Sent != n || n+a.Skipped+a.LateDropped != 2700 || !r.Complete {
+			if written(r) != n || a.Lost > 0 || !r.Complete {
 				t.Errorf("%d arrived, %+v", n, a)
 			}
 			// With stop the promise ends 2 s into the outage. Slots due in the last second leave late, or are dropped unless
-			// workers are patient.
-			late := time.Duration(r.Lag.Max) >= 500*time.Millisecond
+			// workers are patient. They are nobody's if no worker is back in time.
+			late := time.Duration(r.Lag.Max) >= 500*time.Millisecond || a.Skipped >= 150
 			if acceptance() {
 				late = a.LateDropped >= 200
 			}
@@ -466,10 +624,8 @@ func TestOutageWhileWatching(t *testing.T) {
 				t.Errorf("%d arrived, at most %v late, %+v", n, time.Duration(r.Lag.Max), a)
 			}
 			for _, p := range []*process{p, watch} {
-				p.endsWith("ended", p.printed())
-				text := p.Stderr.String()
-				_, after, _ := strings.Cut(text, "x: Redis does not answer; waiting for it\n")
-				if strings.Contains(text, "NO WORKERS") || !strings.Contains(after, "x: 300/s  asked ") {
+				p.endsWith("stopped", p.printed())
+				if text := p.Stderr.String(); acceptance() && strings.Contains(text, "NO WORKERS") { // a slow one may not be back in time
 					t.Error(text)
 				}
 			}
@@ -479,6 +635,7 @@ func TestOutageWhileWatching(t *testing.T) {
 
 // TestDeadServerWhileWatching: the watch asks a dead server until it is back.
 func TestDeadServerWhileWatching(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.loadctl(append([]string{"create", "x"}, b.described("")...)...)
@@ -495,6 +652,7 @@ func TestDeadServerWhileWatching(t *testing.T) {
 
 // TestRunWithoutWorkers: if the only worker of a run dies, the progress says that nothing is sent.
 func TestRunWithoutWorkers(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	for name, flags := range map[string][]string{"without permits": {"--on-redis-loss", "stop"}, "with permits": {"--permit-for", "3s"}} {
 		t.Run(name, func(t *testing.T) {
@@ -514,9 +672,10 @@ func TestRunWithoutWorkers(t *testing.T) {
 			p.signal(os.Interrupt)
 			p.wait(105)
 			next.wait(0)
-			if a := p.printed().Audit; a.Skipped+a.Lost == 0 || b.web.Count() < a.Sent || b.web.Count() > a.Sent+a.Lost {
-				t.Errorf("%d arrived, %+v", b.web.Count(), a)
+			if a := p.printed().Audit; a.Skipped+a.Lost == 0 {
+				t.Errorf("%+v", a)
 			}
+			b.bounds(p.printed().Audit)
 		})
 	}
 }
@@ -524,50 +683,74 @@ func TestRunWithoutWorkers(t *testing.T) {
 // TestDeadman: a run that nobody watches is stopped; a watch counts, even if Redis does not answer for a moment.
 func TestDeadman(t *testing.T) {
 	t.Parallel()
-	b := newBed(t)
-	p := b.operator(append([]string{"run", "x"}, b.described("", "--deadman", "3s", "--min-workers", "2")...)...)
-	ps := []*process{b.guest("x"), b.guest("x")}
-	b.started(100)
-	watch := b.operator("watch", "x", "-o", "json")
-	watch.says("  asked ")
-	p.signal(syscall.SIGKILL)
-	killed := time.Now()
-	await.True(t, "some time", func() bool { return time.Since(killed) > 2*time.Second })
-	b.redis.Pause()
-	await.True(t, "some more", func() bool { return time.Since(killed) > 3*time.Second })
-	b.redis.Resume()
-	await.True(t, "more than the time of the switch", func() bool { return time.Since(killed) > 7*time.Second })
-	// The test reads the run without loadctl status, which would be a sign of life.
-	r, err := run.Open(t.Context(), b.redis.Client(), "x")
-	if err != nil || r.Phase != "running" {
-		t.Fatalf("%v, %v", r, err)
-	}
-	watch.signal(syscall.SIGKILL)
-	left := time.Now()
-	for _, p := range ps {
-		p.wait(0)
-	}
-	count := b.web.Count()
-	s := b.status("x")
-	if after := s.EndedAt.Sub(left); s.Phase != "stopped" || after < time.Second || after > 5*time.Second {
-		t.Errorf("%s, %v after the last onlooker was killed", s.Phase, after)
-	}
-	for _, w := range s.Workers {
-		if w.State != "stopped" {
-			t.Errorf("%+v", w)
+	t.Run("watched", func(t *testing.T) {
+		t.Parallel()
+		b := newBed(t)
+		b.loadctl(append([]string{"create", "x", "--deadman", "10m", "--min-workers", "1"}, b.described("")...)...)
+		w := b.guest("x")
+		watch := b.operator("watch", "x", "-o", "json")
+		watch.says("  asked ")
+		heard := func(what string, since time.Time) {
+			t.Helper()
+			await.True(t, "a sign of life of the watch "+what, func() bool { return b.onlooker("x").After(since) })
 		}
+		heard("that has begun", time.Now())
+		b.redis.Pause()
+		watch.says("x: Redis does not answer; waiting for it\n")
+		b.redis.Resume()
+		heard("after the outage", time.Now())
+		watch.Kill()
+		b.comes("x", "running")
+		b.loadctl("stop", "x")
+		w.wait(0)
+	})
+	t.Run("unwatched", func(t *testing.T) {
+		t.Parallel()
+		b := newBed(t)
+		p := b.operator(append([]string{"run", "x"}, b.described("", "--deadman", "3s", "--min-workers", "2")...)...)
+		p.says("created run x")
+		p.Kill()
+		left := time.Now()
+		for _, p := range []*process{b.guest("x"), b.guest("x")} {
+			p.wait(0)
+		}
+		count, heard := b.web.Count(), b.onlooker("x") // before a command is a sign of life
+		s := b.status("x")
+		if s.StartedAt.After(heard) {
+			heard = s.StartedAt
+		}
+		if after := s.EndedAt.Sub(heard); s.Phase != "stopped" || after < 3*time.Second || acceptance() && s.EndedAt.Sub(left) > 8*time.Second {
+			t.Errorf("%s, %v after the last onlooker was heard of", s.Phase, after)
+		}
+		for _, w := range s.Workers {
+			if w.State != "stopped" {
+				t.Errorf("%+v", w)
+			}
+		}
+		if events := b.loadctl("events", "x"); !strings.Contains(events, "  deadman  ") || strings.Contains(events, "  stop  ") {
+			t.Error(events)
+		}
+		if b.whole(b.report("x")); b.web.Count() != count {
+			t.Errorf("%d arrived, and later %d", count, b.web.Count())
+		}
+	})
+}
+
+// onlooker returns when a run was last heard of by a controller: heard in lua/state.lua.
+func (b *bed) onlooker(name string) time.Time {
+	b.t.Helper()
+	core, err := b.redis.Client().HGet(b.t.Context(), run.KeysOf(name).Budget, "core").Result()
+	if err != nil {
+		b.t.Fatal(err)
 	}
-	if events := b.loadctl("events", "x"); !strings.Contains(events, "  deadman  ") || strings.Contains(events, "  stop  ") {
-		t.Error(events)
-	}
-	if r := b.report("x"); !r.Complete || r.Audit.Sent != count || b.web.Count() != count {
-		t.Errorf("%d arrived, and later %d; %+v, complete %v", count, b.web.Count(), r.Audit, r.Complete)
-	}
+	const heard = 15 // of the numbers
+	return time.UnixMicro(int64(binary.LittleEndian.Uint64([]byte(core[8*heard:]))))
 }
 
 // TestDeadmanIsAnError: if loadctl run was delayed until the dead-man's switch stopped its run, it prints the report
 // and an error, whatever the thresholds.
 func TestDeadmanIsAnError(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	for name, more := range map[string][]string{
 		"no thresholds": nil, "undecided": {"--threshold", "latency:max<1h over 20s"}, "failed": {"--threshold", "rate:count<1"},
@@ -575,16 +758,11 @@ func TestDeadmanIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
-			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("30s", append(more, "--deadman", "3s")...)...)...)
+			p := b.operator(append([]string{"run", "x", "-o", "json"}, b.described("1h", append(more, "--deadman", "3s")...)...)...)
 			p.says("created run x")
-			w := b.guest("x")
-			b.started(100)
 			p.signal(syscall.SIGSTOP)
-			select {
-			case <-w.Exited: // the error also gives the results of the thresholds
-			case <-time.After(45 * time.Second):
-				t.Fatalf("the worker does not end\n%s", w.Stderr.String())
-			}
+			w := b.guest("x")
+			await.Closed(t, "the end of the worker", w.Exited) // whatever its exit code: the thresholds have one too
 			p.signal(syscall.SIGCONT)
 			p.wait(1)
 			if r := p.printed(); r.Running || written(r) != b.web.Count() || len(r.Thresholds) != len(more)/2 {
@@ -600,6 +778,7 @@ func TestDeadmanIsAnError(t *testing.T) {
 // TestMaxQPSAndBursts: --max-qps also counts the burst of a limiter, when a worker describes a run, joins it, and takes
 // part.
 func TestMaxQPSAndBursts(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	described := []string{"--url", b.web.URL(), "--qps", "300", "--limiter", "token-bucket"}
@@ -644,14 +823,15 @@ func TestMaxQPS(t *testing.T) {
 	args := append([]string{"--url", b.web.URL(), "--min-workers", "2"}, patient()...)
 	stays := b.worker("x", append(args, "--qps", "300")...)
 	leaves := b.worker("x", append(args, "--qps", "300", "--max-qps", "600", "--id", "leaves")...)
-	b.started(300)
+	b.started(100)
 	early := b.worker("x", "--allow-any", "--max-qps", "200")
 	early.wait(104)
 	if s := early.Stderr.String(); s != "error: run x: the cluster is asked for 300/s, more than --max-qps 200 of this worker; nothing was sent\n" {
 		t.Error(s)
 	}
 	b.loadctl("set-rate", "x", "600")
-	b.started(b.web.Count() + 300)
+	b.started(b.web.Count() + 100)
+	b.renewed("x")
 	if n := b.status("x").Members; n != 2 {
 		t.Errorf("%d members at 600/s", n)
 	}
@@ -662,11 +842,11 @@ func TestMaxQPS(t *testing.T) {
 	}
 	joins := b.worker("x", "--allow-any", "--max-qps", "899.9")
 	joins.wait(104)
-	b.started(b.web.Count() + 900)
+	b.started(b.web.Count() + 300)
 	b.loadctl("stop", "x")
 	stays.wait(0)
 	r := b.report("x")
-	if n := b.web.Count(); written(r) != n || !r.Complete || r.Audit.LateDropped > 500 {
+	if n := b.web.Count(); written(r) != n || !r.Complete || acceptance() && r.Audit.LateDropped > 500 {
 		t.Errorf("%d arrived, %+v, %v, complete %v %v", n, r.Audit, r.Errors, r.Complete, r.Notes)
 	}
 	for _, w := range b.status("x").Workers {
@@ -686,17 +866,21 @@ func lastLine(text string) string {
 
 // TestEndWaitsForTheLastAnswers: the progress ends when the report is complete, not when the last request was due.
 func TestEndWaitsForTheLastAnswers(t *testing.T) {
+	nightly(t)
 	t.Parallel()
-	b := newBed(t)
-	p := b.operator(append([]string{"run", "x", "-o", "json"}, b.counted("2s")...)...)
-	w := b.guest("x")
-	b.started(300)
-	b.web.Stall(8 * time.Second)
+	o := ordinals{hold: make(chan struct{})}
+	b := &bed{t: t, redis: redistest.Start(t)}
+	args := append(patient(), "--url", "http://"+o.serve(t)+"/${ordinal}", "--qps", "300", "-n", "300", "--timeout", "1h")
+	p := b.operator(append([]string{"run", "x", "-o", "json"}, args...)...)
+	w := b.guest("x", "-c", "1000")
 	p.says("  waiting for the last answers\n")
+	close(o.hold)
 	w.wait(0)
 	p.wait(0)
 	r := p.printed()
-	b.exact(r, 600)
+	if n := o.count(); n != 300 || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || r.Running {
+		t.Errorf("%d arrived, %+v, complete %v %v", n, r.Audit, r.Complete, r.Notes)
+	}
 	p.endsWith("ended", r)
 }
 
@@ -765,6 +949,7 @@ func (e *embedded) untouched() {
 }
 
 func TestEmbeddedAlone(t *testing.T) {
+	nightly(t)
 	besides(t)
 	e := newEmbedded(t)
 	p := e.host(e.counted("1s", private(t))...)
@@ -776,6 +961,7 @@ func TestEmbeddedAlone(t *testing.T) {
 // TestEmbeddedTwice: the same command line in two terminals, started together, is one fleet with one Redis. It does not
 // send twice the rate.
 func TestEmbeddedTwice(t *testing.T) {
+	nightly(t)
 	besides(t)
 	e := newEmbedded(t)
 	args := append([]string{"run", "--run", "x", "-o", "json"}, e.counted("3s", "--min-workers", "2", private(t))...)
@@ -798,36 +984,34 @@ func TestEmbeddedTwice(t *testing.T) {
 func TestEmbeddedFleet(t *testing.T) {
 	besides(t)
 	e := newEmbedded(t)
-	host := e.host(e.counted("8s", "--min-workers", "3", private(t))...)
+	host := e.host(e.described("", "--min-workers", "3", private(t))...)
 	ps := []*process{host, e.local(), e.local()}
-	e.started(300)
+	e.started(100)
 	watch := launch(t, e.url, "loadctl", "watch", "x", "-o", "json")
+	watch.says("  asked ")
 	e.ask("set-rate", "x", "600")
 	e.joined(3)
-	for _, p := range ps {
-		p.wait(0)
-	}
-	watch.wait(0)
-	r := host.printed()
-	n := e.web.Count()
-	if r.Asked <= 2400 || r.Asked >= 4800 {
-		t.Errorf("asked %d, and the rate was doubled on the way", r.Asked)
-	}
+	watch.says("x: 600/s  asked ")
+	e.started(e.web.Count() + 300)
+	e.ask("stop", "x")
+	n := e.sent(ps...)
 	for _, p := range append(ps, watch) {
+		p.wait(0)
 		r := p.printed()
-		if r.Asked+r.Audit.Overrun != n || r.Audit.Sent != n || r.Audit.Completed != n || !r.Complete || len(r.Workers) != 3 {
-			t.Errorf("%d arrived, %+v, complete %v %v", n, r.Audit, r.Complete, r.Notes)
+		if e.whole(r); len(r.Workers) != 3 || e.web.Count() != n {
+			t.Errorf("%d arrived before the stop had returned, and later %d; %d workers", n, e.web.Count(), len(r.Workers))
 		}
 	}
-	watch.endsWith("ended", watch.printed())
+	watch.endsWith("stopped", watch.printed())
 	e.untouched()
 }
 
 // TestEmbeddedHostLeaves: the hosting worker leaves the run, but its Redis stays until the others have ended.
 func TestEmbeddedHostLeaves(t *testing.T) {
+	nightly(t)
 	besides(t)
 	e := newEmbedded(t)
-	host := e.host(e.counted("7s", "--min-workers", "3", private(t))...)
+	host := e.host(e.counted("", "--min-workers", "3", private(t))...)
 	ps := []*process{e.local(), e.local()}
 	e.started(300)
 	host.signal(os.Interrupt)
@@ -836,12 +1020,14 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 	if s := e.ask("report", "x"); !strings.Contains(s, "running") && !strings.Contains(s, "left") {
 		t.Error(s)
 	}
+	e.started(e.web.Count() + 300)
+	e.ask("stop", "x")
 	for _, p := range ps {
 		p.wait(0)
-		e.exact(p.printed(), 2100)
+		e.whole(p.printed())
 	}
 	host.wait(105)
-	if r := host.printed(); !r.Running || r.Audit.Sent >= 2100 {
+	if r := host.printed(); !r.Running || r.Audit.Sent >= e.web.Count() {
 		t.Errorf("the host's report is of when it left: %+v", r.Audit)
 	}
 	if s := host.Stderr.String(); strings.Contains(s, "error") {
@@ -851,6 +1037,7 @@ func TestEmbeddedHostLeaves(t *testing.T) {
 
 // TestEmbeddedHostGoesAtOnce: the host ends at the second Ctrl-C, even if others use its Redis.
 func TestEmbeddedHostGoesAtOnce(t *testing.T) {
+	nightly(t)
 	besides(t)
 	e := newEmbedded(t)
 	host := e.host(e.described("", "--min-workers", "2", private(t))...)
@@ -859,17 +1046,14 @@ func TestEmbeddedHostGoesAtOnce(t *testing.T) {
 	host.signal(os.Interrupt)
 	host.says("others still use the embedded Redis of this process")
 	host.signal(os.Interrupt)
-	select {
-	case <-host.Exited:
-	case <-time.After(10 * time.Second):
-		t.Fatal("the second Ctrl-C did not end it")
-	}
 	host.wait(105)
 }
 
 // TestEmbeddedHostWaitsForStrangers: the host waits some seconds after the end for other processes. Ctrl-C then ends
 // only the wait.
 func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
+	nightly(t)
+	besides(t)
 	e := newEmbedded(t)
 	host := e.host(e.counted("1s", private(t))...)
 	stranger, err := net.Dial("tcp", strings.TrimPrefix(e.url, "redis://"))
@@ -882,13 +1066,14 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	told := time.Now()
 	host.signal(os.Interrupt)
 	host.wait(0)
-	if took := time.Since(told); took > 5*time.Second {
+	if took := time.Since(told); acceptance() && took > 5*time.Second {
 		t.Errorf("it ended %v after Ctrl-C", took)
 	}
 }
 
 // TestEmbeddedPorts: a run of another name may use the default port already. A port that was asked for must be free.
 func TestEmbeddedPorts(t *testing.T) {
+	nightly(t)
 	besides(t)
 	e := newEmbedded(t)
 	first := e.host(e.described("", "--redis", "embedded")...) // takes 6380 if that is free

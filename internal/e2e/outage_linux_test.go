@@ -11,6 +11,7 @@ import (
 // TestChangedErrorIsLogged: in one outage a key of the run is damaged first, and then Redis is gone. A worker logs both
 // once each, about renewals and about snapshots.
 func TestChangedErrorIsLogged(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	w := b.worker("x", "--url", b.web.URL(), "--qps", "100")

@@ -56,8 +56,9 @@ func still(t *testing.T, tab *browsertest.Tab) {
 
 // TestPageFollowsARun: a page draws a run as it goes, marks a command, and in the end has the numbers of the report.
 func TestPageFollowsARun(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
-	ps := b.fleet(2, "x", append(patient(), "--qps", "200", "--duration", "12s")...)
+	ps := b.fleet(2, "x", append(patient(), "--qps", "200")...)
 	u := b.ui()
 	open := u.pages(t)
 	desk, phone := open("#/run/x", browsertest.Look{}), open("#/run/x/labels", browsertest.Look{Width: 400, Height: 800, Dark: true})
@@ -68,11 +69,12 @@ func TestPageFollowsARun(t *testing.T) {
 	desk.Until(rateTile + ` === "300/s"`)
 	wall := open("#/run/x/fleet", browsertest.Look{Width: 3840, Height: 2160})
 	wall.Until(`document.querySelectorAll(".fleet tr.active").length === 2`)
+	b.loadctl("stop", "x")
 	for _, p := range ps {
 		p.wait(0)
 	}
 	desk.Until(judged)
-	if title := browsertest.Value[string](desk, "document.title"); title != "ended · x · loadctl" {
+	if title := browsertest.Value[string](desk, "document.title"); title != "stopped · x · loadctl" {
 		t.Errorf("the title is %q", title)
 	}
 	b.equals("x", desk)
@@ -120,6 +122,7 @@ func to(t *testing.T, tab *browsertest.Tab, what string) {
 
 // TestPageByKeyboard: the keyboard alone changes the rate, pauses, resumes and stops a run.
 func TestPageByKeyboard(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -129,7 +132,7 @@ func TestPageByKeyboard(t *testing.T) {
 	tab.Until(`document.querySelector("fieldset:not([disabled])")`)
 	rate := func(want float64) {
 		t.Helper()
-		await.True(t, fmt.Sprint("the rate ", want), func() bool { return b.status("x").Rate == want })
+		await.True(t, fmt.Sprint("the rate ", want), func() bool { return b.read("x").Rate == want })
 	}
 	to(t, tab, "rate")
 	tab.Do(chromedp.KeyEvent("200"), chromedp.KeyEvent(kb.Enter))
@@ -142,10 +145,10 @@ func TestPageByKeyboard(t *testing.T) {
 	rate(242)
 	to(t, tab, "Pause")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
-	await.True(t, "the pause", func() bool { return b.status("x").Phase == "paused" })
+	await.True(t, "the pause", func() bool { return b.read("x").Phase == "paused" })
 	tab.Until(`document.activeElement.textContent === "Resume"`)
 	tab.Do(chromedp.KeyEvent(kb.Enter))
-	await.True(t, "the end of the pause", func() bool { return b.status("x").Phase == "running" })
+	await.True(t, "the end of the pause", func() bool { return b.read("x").Phase == "running" })
 	tab.Until(`document.activeElement.textContent === "Pause" && document.getElementById("announce").textContent !== ""`)
 	to(t, tab, "Stop…")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
@@ -158,7 +161,7 @@ func TestPageByKeyboard(t *testing.T) {
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	to(t, tab, "Stop the run")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
-	await.True(t, "the stop", func() bool { return b.status("x").Phase == "stopped" })
+	await.True(t, "the stop", func() bool { return b.read("x").Phase == "stopped" })
 	tab.Until(`document.querySelector("fieldset").disabled && document.querySelector(".why").textContent === "The run is over."`)
 	still(t, tab)
 }
@@ -166,6 +169,7 @@ func TestPageByKeyboard(t *testing.T) {
 // TestPageRateOfFlows: the page shows and changes the rate in requests, as set-rate takes it, also if flows have several
 // steps.
 func TestPageRateOfFlows(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	file := filepath.Join(t.TempDir(), "flows.yaml")
 	text := "base: " + b.web.URL() + "\nflows:\n  shop:\n    - list: {get: /list}\n    - cart: {get: /cart}\n    - pay: {get: /pay}\n"
@@ -179,7 +183,7 @@ func TestPageRateOfFlows(t *testing.T) {
 	press := func(button string, flows float64, requests string) {
 		t.Helper()
 		browsertest.Value[bool](tab, fmt.Sprintf(`(document.querySelector('[aria-label=%q]').click(), true)`, button))
-		await.True(t, fmt.Sprint(flows, " flows/s"), func() bool { return b.status("x").Rate == flows })
+		await.True(t, fmt.Sprint(flows, " flows/s"), func() bool { return b.read("x").Rate == flows })
 		tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, requests))
 	}
 	tab.Until(rateTile + ` === "90/s" && document.querySelector("input[name=rate]").placeholder === "now 90 requests/s"`)
@@ -192,6 +196,7 @@ func TestPageRateOfFlows(t *testing.T) {
 // TestPageConnectsAgain: a page says that its server is gone, and goes on by itself when there is one again. If that one
 // does not know the browser, it says what to do.
 func TestPageConnectsAgain(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -211,6 +216,7 @@ func TestPageConnectsAgain(t *testing.T) {
 
 // TestPageReadOnly: without --control no command can be given, and the page says why.
 func TestPageReadOnly(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -240,9 +246,10 @@ func (b *bed) pathOf(tab *browsertest.Tab, path string) string {
 
 // TestPageSpoiled: what somebody has written into Redis is text. TestPageNamesAreText has more of it.
 func TestPageSpoiled(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	b.worker("x", "--url", b.web.URL()+"/a", "--qps", "50", "--duration", "3s")
-	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { return b.read("x").Phase != "" })
 	u := b.ui("--control")
 	open := u.pages(t)
 	first := open("#/run/x", browsertest.Look{})
@@ -265,9 +272,10 @@ func TestPageSpoiled(t *testing.T) {
 	}
 }
 
-// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it within 2 s. On a busy machine
-// the time that it takes to look at them does not count.
+// TestPagesAgree: two pages, a terminal and a command change the rate by turns, and all show it: on a quiet machine within
+// 2 s.
 func TestPagesAgree(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -283,35 +291,32 @@ func TestPagesAgree(t *testing.T) {
 	typed := func(tab *browsertest.Tab) by {
 		return func(rate string) {
 			browsertest.Value[bool](tab, fmt.Sprintf(`(document.querySelector("input[name=rate]").value = %q, document.querySelector("form.rate").requestSubmit(), true)`, rate))
-			await.True(t, "the rate "+rate, func() bool { return fmt.Sprint(b.status("x").Rate) == rate })
+			await.True(t, "the rate "+rate, func() bool { return fmt.Sprint(b.read("x").Rate) == rate })
 		}
 	}
 	byTerminal := func(rate string) {
 		term.Press("r")
 		term.Type(rate)
 		term.Press("Enter")
-		await.True(t, "the rate "+rate, func() bool { return fmt.Sprint(b.status("x").Rate) == rate })
+		await.True(t, "the rate "+rate, func() bool { return fmt.Sprint(b.read("x").Rate) == rate })
 	}
 	for i, change := range []by{typed(tabs[0]), typed(tabs[1]), byTerminal, func(rate string) { b.change("set-rate", "x", rate) }, typed(tabs[0]), typed(tabs[1])} {
 		rate := fmt.Sprint(150 + 10*i)
 		change(rate)
-		seen := func() time.Duration {
-			since := time.Now()
-			for _, tab := range tabs {
-				tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, rate))
-			}
-			term.See("x  running  " + rate + "/s")
-			return time.Since(since)
+		since := time.Now()
+		for _, tab := range tabs {
+			tab.Until(fmt.Sprintf(`%s === "%s/s"`, rateTile, rate))
 		}
-		late, look := seen(), seen()
-		if late-look > 2*time.Second || acceptance() && late > 2*time.Second {
-			t.Errorf("all show the rate %s after %v, and looking takes %v", rate, late, look)
+		term.See("x  running  " + rate + "/s")
+		if late := time.Since(since); acceptance() && late > 2*time.Second {
+			t.Errorf("all show the rate %s after %v", rate, late)
 		}
 	}
 }
 
 // TestPageMemoryOfARun: a page that follows a run for long uses no more memory than after a short time.
 func TestPageMemoryOfARun(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	b.fleet(2, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -319,11 +324,9 @@ func TestPageMemoryOfARun(t *testing.T) {
 	browser := browsertest.Start(t, "--jitless") // compiled code is no data of the page
 	browser.Visit(t, u.login(), browsertest.Look{}).Until(`document.querySelector("#main h1")`)
 	tab := browser.Visit(t, u.base+"/#/run/x", browsertest.Look{})
-	after := func(length time.Duration) (float64, int) {
+	after := func(length time.Duration) (float64, int) { // of the run, as the page has it
 		t.Helper()
-		for browsertest.Value[float64](tab, `performance.now()`) < float64(length.Milliseconds()) {
-			time.Sleep(100 * time.Millisecond)
-		}
+		tab.Until(fmt.Sprintf(`Number(document.querySelector("data[data-path=sent]")?.value) >= %d`, int(100*length.Seconds())))
 		return tab.Memory()
 	}
 	heap, elements := after(scale(10*time.Second, time.Minute))
@@ -338,9 +341,11 @@ func TestPageMemoryOfARun(t *testing.T) {
 // TestPageRemovesAWorker: the page says what it means to remove a worker. One that was heard of just now is refused, and
 // then it can be removed anyway.
 func TestPageRemovesAWorker(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
-	b.fleet(2, "x", append(patient(), "--qps", "100")...)
+	ps := b.fleet(2, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
+	b.silence("x", time.Now().Add(time.Hour), ps...) // so no machine is too slow to call it just now
 	tab := b.ui("--control").pages(t)("#/run/x/fleet", browsertest.Look{})
 	tab.Until(`document.querySelectorAll(".fleet tr.active button:enabled").length === 2`)
 	tab.Do(chromedp.Focus(chromedp.CSS(".fleet tr.active button")), chromedp.KeyEvent(kb.Enter))

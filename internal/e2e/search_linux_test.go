@@ -39,30 +39,21 @@ func (b *bed) phase(name string) string {
 	return b.status(name).Phase
 }
 
-// TestSearch: two workers find 800/s, each probe is in the run's report, and the run is over. A busy machine stalls a
-// server, so there the objective is wider than a stall: 400 ms of queue have built up after 2 s at 960/s. It may also
-// give no answer, because of the generator.
+// TestSearch: two workers search for 800/s, each probe is in the run's report, and the run is over. On a quiet machine
+// they find it.
 func TestSearch(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Capacity: 8, ServiceTime: 10 * time.Millisecond})
-	objective, atLeast, atMost := "latency:p(99)<400ms", 700., 990.
-	if acceptance() {
-		objective, atLeast, atMost = "latency:p(99)<50ms", 760, 840
-	}
+	objective, atLeast, atMost := scale("latency:p(99)<400ms", "latency:p(99)<50ms"), 760., 840.
 	fleet := []*process{b.guest("x"), b.guest("x")}
 	search := b.operator("search", "x", "--url", web.URL(), "--min-workers", "2", "--slo", objective, "--slo", "errors:rate<0.1%",
 		"--from", "700", "--to", "1k", "--step-for", "2s", "-o", "json")
-	select {
-	case <-search.Exited:
-	case <-time.After(2 * time.Minute):
-		t.Fatal("it does not end", search.Stderr.String())
-	}
+	await.Closed(t, "the end of the search", search.Exited)
 	code, f := search.Cmd.ProcessState.ExitCode(), search.outcome()
 	last := f.Probes[len(f.Probes)-1]
-	switch {
-	case code == 98 && !acceptance() && strings.Contains(search.Stderr.String(), "error: run x: no answer at ") && strings.Contains(last.Why, "the generator was the limit"):
-		t.Log(search.Stderr.String())
-	case code != 0 || f.End != "found" || f.Rate < atLeast || f.Rate > atMost || f.Failed <= f.Rate || last.Phase != "confirm":
+	// What is found depends on the machine. A search that has found it has failed above, and has confirmed it.
+	if f.End == "found" && (code != 0 || f.Failed <= f.Rate || last.Phase != "confirm") || f.End == "" || acceptance() && (f.End != "found" || f.Rate < atLeast || f.Rate > atMost) {
 		t.Errorf("exit code %d, %+v: %s", code, f, search.Stderr.String())
 	}
 	for _, p := range fleet {
@@ -82,6 +73,7 @@ func TestSearch(t *testing.T) {
 
 // TestSearchDies: a run created without a dead-man's switch is stopped after the search that drives it was killed.
 func TestSearchDies(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "50")
@@ -90,9 +82,10 @@ func TestSearchDies(t *testing.T) {
 	await.True(t, "300 requests", func() bool { return b.web.Count() >= 300 })
 	search.signal(syscall.SIGKILL)
 	began := time.Now()
-	await.True(t, "the stop", func() bool { return b.phase("x") == "stopped" })
-	if took := time.Since(began); took < 10*time.Second || acceptance() && took > 22*time.Second {
-		t.Errorf("stopped after %v", took)
+	b.comes("x", "stopped")
+	took, silent := time.Since(began), b.read("x").EndedAt.Sub(b.onlooker("x"))
+	if silent < 20*time.Second || acceptance() && took > 22*time.Second {
+		t.Errorf("stopped after %v, and %v after the last sign of life", took, silent)
 	}
 	worker.wait(0)
 	if events := b.loadctl("events", "x"); !strings.Contains(events, "no controller was heard of for 20 s") {
@@ -102,16 +95,17 @@ func TestSearchDies(t *testing.T) {
 
 // TestSearchInterrupted: Ctrl-C stops the run, and prints what is known. The search begins with a paused run.
 func TestSearchInterrupted(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	worker := b.worker("x", "--url", b.web.URL(), "--qps", "50")
 	await.True(t, "a request", func() bool { return b.web.Count() > 0 })
 	b.loadctl("pause", "x")
 	search := b.operator("search", "x", "--slo", "checks:rate>1%", "--slo", "latency:p(99)<1900ms", "--from", "100", "--step-for", "2s", "-o", "json")
-	search.says("100/s  double  passed: 100.00 %")
+	search.says("100/s  double  " + scale("", "passed: 100.00 %"))
 	search.signal(os.Interrupt)
 	search.wait(105)
-	if f := search.outcome(); f.End != "interrupted" || f.Rate < 100 || len(f.Probes) == 0 || f.Failed != 0 {
+	if f := search.outcome(); f.End != "interrupted" || len(f.Probes) == 0 || acceptance() && (f.Rate < 100 || f.Failed != 0) {
 		t.Errorf("%+v", f)
 	}
 	worker.wait(0)
@@ -123,6 +117,7 @@ func TestSearchInterrupted(t *testing.T) {
 // TestSearchOfAGenerator: with only two requests in flight the generator is the limit. So the search learns nothing
 // about the service, and nothing has failed.
 func TestSearchOfAGenerator(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{Latency: 20 * time.Millisecond})
 	worker := b.guest("x", "--max-in-flight", "2", "--id", "w1")
@@ -140,6 +135,7 @@ func TestSearchOfAGenerator(t *testing.T) {
 // TestSearchOfFlows: the rates of a search count requests, also if flows have two of them. What the file says of rate and
 // duration does not count.
 func TestSearchOfFlows(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	file := filepath.Join(t.TempDir(), "w.yaml")
@@ -149,16 +145,9 @@ func TestSearchOfFlows(t *testing.T) {
 	}
 	worker := b.guest("x")
 	search := b.operator("search", "x", "--workload", file, "--slo", "errors{step=second}:rate<1%", "--from", "100", "--to", "200", "--step-for", "2s", "-o", "json")
-	select {
-	case <-search.Exited:
-	case <-time.After(2 * time.Minute):
-		t.Fatal("it does not end", search.Stderr.String())
-	}
+	await.Closed(t, "the end of the search", search.Exited)
 	code, f := search.Cmd.ProcessState.ExitCode(), search.outcome()
-	switch busy := !acceptance() && strings.Contains(f.Probes[len(f.Probes)-1].Why, "the generator was the limit"); {
-	case code == 98 && busy:
-		t.Log(search.Stderr.String())
-	case code != 0 || f.End != "above" || f.Rate != 200:
+	if f.End == "above" && (code != 0 || f.Rate != 200) || f.End == "" || acceptance() && f.End != "above" {
 		t.Errorf("exit code %d, %+v: %s", code, f, search.Stderr.String())
 	}
 	worker.wait(0)

@@ -15,6 +15,7 @@ import (
 
 // TestCredentialsOfTargetsAreNotShown: this holds for any scheme of the URL, usable or not.
 func TestCredentialsOfTargetsAreNotShown(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	const name, word = "bob-the-user", "s3cr3t-word"
@@ -101,6 +102,7 @@ func encrypted(t *testing.T, to string) string {
 // TestSkipVerifyWarns: each command warns in one line that the certificate of Redis is not checked; doctor has a
 // finding.
 func TestSkipVerifyWarns(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	address := "rediss://" + encrypted(t, b.redis.Addr())

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 )
@@ -57,6 +57,7 @@ func startMessages(t *testing.T) *messageServer {
 // TestOwnRedisIsRefused: load on the Redis that holds the run would slow down what controls it. Nothing is sent, and no
 // run is created. The login of a target is in no output.
 func TestOwnRedisIsRefused(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
 	b.redis.SetUser(t, "ann", "on", ">s3cr3t", "~*", "+@all")
@@ -96,6 +97,7 @@ func TestOwnRedisIsRefused(t *testing.T) {
 
 // TestSocketsInAWorkload: a flow may mix schemes, and thresholds judge its steps.
 func TestSocketsInAWorkload(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	cases := protocols(t)
@@ -126,7 +128,8 @@ thresholds: ["errors{step=line}:rate==0%%", "latency{step=count}:max<30s"]
 // judged waits for the end of a worker whose thresholds may fail on a busy machine: they are about time.
 func (p *process) judged() {
 	p.t.Helper()
-	if code, ended := p.Wait(60 * time.Second); !ended || code != 0 && code != 98 && code != 99 {
+	await.Closed(p.t, "the end of a worker", p.Exited)
+	if code := p.Cmd.ProcessState.ExitCode(); code != 0 && code != 98 && code != 99 {
 		p.t.Fatalf("exit code %d, %s", code, p.Stderr.String())
 	}
 }
@@ -146,6 +149,7 @@ func (b *bed) told(run string) (r report.Report) {
 
 // TestSocketsExample: examples/sockets sends lines and datagrams in exact shares.
 func TestSocketsExample(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
 	cases := protocols(t)
@@ -169,6 +173,7 @@ func TestSocketsExample(t *testing.T) {
 
 // TestUnfitFlags: flags that make no sense for a scheme are a clear error of one line.
 func TestUnfitFlags(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	for want, args := range map[string][]string{
@@ -194,6 +199,7 @@ func TestUnfitFlags(t *testing.T) {
 // TestMessages: handshakes as slots are exact too, a flow may speak WebSocket, and nothing that is sent is shown. A worker
 // that is refused says so before the run.
 func TestMessages(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
 	server := startMessages(t)
@@ -206,7 +212,7 @@ func TestMessages(t *testing.T) {
 	if shown := p.Stderr.String(); !strings.Contains(shown, "the server answers 401 Unauthorized; nothing was sent") || strings.Count(shown, "\n") != 1 {
 		t.Error(shown)
 	}
-	p = b.worker("secret", "--url", server.url+"/secret", "-H", "Authorization: Bearer s3cr3t", "-d", "pa55word", "--reply", "any", "--preconnect", "5", "--qps", "100", "--duration", "1s")
+	p = b.worker("secret", append(patient(), "--url", server.url+"/secret", "-H", "Authorization: Bearer s3cr3t", "-d", "pa55word", "--reply", "any", "--preconnect", "5", "--qps", "100", "--duration", "1s")...)
 	p.wait(0)
 	all := p.Stderr.String() + p.Stdout.String()
 	for _, format := range []string{"text", "html", "json"} {

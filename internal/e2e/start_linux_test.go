@@ -10,6 +10,7 @@ import (
 // TestStartTimeout: if the workers of a run do not come, no command waits without end. Nothing is sent, the exit code
 // is 104, and one line says who is missing.
 func TestStartTimeout(t *testing.T) {
+	nightly(t)
 	besides(t)
 	t.Run("loadworker", func(t *testing.T) {
 		t.Parallel()
@@ -37,8 +38,11 @@ func TestStartTimeout(t *testing.T) {
 	t.Run("loadctl", func(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
-		w := b.guest("x")
-		p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "3", "--start-timeout", "2s")
+		described := []string{"x", "--url", b.web.URL(), "--qps", "200", "--duration", "1s", "--min-workers", "3"}
+		b.loadctl(append([]string{"create"}, described...)...)
+		w := b.guest("x", "--start-timeout", "0")
+		b.members("x", 1)
+		p := b.operator(append(append([]string{"run"}, described...), "--start-timeout", "2s")...)
 		p.wait(104)
 		if s := lastLine(p.Stderr.String()); !strings.HasPrefix(s, "error: run x: it did not begin: 1 of 3 workers were there within 2s; the run is stopped") || !strings.Contains(s, "--new") {
 			t.Error(s)
@@ -55,7 +59,7 @@ func TestStartTimeout(t *testing.T) {
 		t.Parallel()
 		b := newBed(t)
 		p := b.operator("run", "x", "--url", b.web.URL(), "--qps", "200", "-n", "0.1k", "--min-workers", "0", "--start-timeout", "1ms")
-		await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 }) // --start-timeout bounds --wait
+		await.True(t, "the run", func() bool { return b.read("x").Phase != "" }) // --start-timeout bounds --wait
 		w := b.guest("x", "--start-timeout", "1ms")
 		p.says("waits for loadctl start, workers 1")
 		b.loadctl("start", "x")

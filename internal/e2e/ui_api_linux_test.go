@@ -9,6 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/ui"
 )
 
@@ -84,10 +85,12 @@ func (a *api) check(what, text, schema string) {
 
 // TestUIAnswersAsDocumented: each kind of answer is as its schema says.
 func TestUIAnswersAsDocumented(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.loadctl("create", "waiting", "--url", b.web.URL(), "--qps", "5")
-	<-b.worker("over", "--url", b.web.URL(), "--qps", "100", "--duration", "2s", "--threshold", "errors:rate<0.1").Exited // on a busy machine it is invalid
+	over := b.worker("over", "--url", b.web.URL(), "--qps", "100", "--duration", "2s", "--threshold", "errors:rate<0.1")
+	await.Closed(t, "the end of a run", over.Exited) // on a busy machine it is invalid
 	b.going("x", "--duration", "10m")
 	file := filepath.Join(t.TempDir(), "old.loadctl")
 	if _, stderr, code := b.try("report", "over", "--out", file); code != 0 && code != 98 { // 98 for the same reason

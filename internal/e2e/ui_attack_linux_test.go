@@ -30,6 +30,7 @@ import (
 
 // TestUIRefusesForeignOrigins: no page of another server gives commands, though browsers may send the cookie along.
 func TestUIRefusesForeignOrigins(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.going("x")
@@ -63,6 +64,7 @@ func TestUIRefusesForeignOrigins(t *testing.T) {
 
 // TestUIRefusesOtherHosts: a name of an attacker that points to this machine (DNS rebinding) gets nothing.
 func TestUIRefusesOtherHosts(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	v := newBed(t).ui("--control", "--allow-host", "load.example").viewer()
 	_, port, _ := net.SplitHostPort(v.ui.address())
@@ -90,8 +92,10 @@ func raw(t *testing.T, address, request string) int {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
-		t.Fatal(err)
+	if end, ok := t.Deadline(); ok {
+		if err := c.SetDeadline(end.Add(-20 * time.Second)); err != nil { // as package await
+			t.Fatal(err)
+		}
 	}
 	if _, err := io.WriteString(c, request); err != nil {
 		t.Fatal(err)
@@ -109,6 +113,7 @@ func raw(t *testing.T, address, request string) int {
 
 // TestUINeedsALogin: without a session, or with a forged one, nothing is shown but how to log in.
 func TestUINeedsALogin(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.loadctl("create", "hidden-run", "--url", b.web.URL(), "--qps", "1")
@@ -141,6 +146,7 @@ func TestUINeedsALogin(t *testing.T) {
 
 // TestUITokenWorksOnce: an address that logs in does so for one browser. The next browser gets another one.
 func TestUITokenWorksOnce(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	u := newBed(t).ui()
 	address := strings.TrimPrefix(u.login(), u.base)
@@ -164,6 +170,7 @@ func TestUITokenWorksOnce(t *testing.T) {
 // TestUIRefusesForms: a form of another page can send neither JSON nor a header, so it gives no commands. This holds for
 // browsers too that do not say where a request comes from.
 func TestUIRefusesForms(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.going("x")
@@ -192,6 +199,7 @@ func TestUIRefusesForms(t *testing.T) {
 
 // TestUIPathsGoDown: no path leaves the files of the page.
 func TestUIPathsGoDown(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	v := newBed(t).ui().viewer()
 	for _, path := range []string{
@@ -209,6 +217,7 @@ func TestUIPathsGoDown(t *testing.T) {
 
 // TestUIBodiesAreSmall: large bodies and heads, and those that never end, are refused soon.
 func TestUIBodiesAreSmall(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.going("x")
@@ -230,7 +239,7 @@ func TestUIBodiesAreSmall(t *testing.T) {
 	if got := raw(t, v.ui.address(), "POST /api/v1/runs/x/rate HTTP/1.1\r\n"+session+"Content-Length: 100\r\n\r\n{"); got != http.StatusBadRequest {
 		t.Errorf("a body that does not come: %d", got)
 	}
-	if took := time.Since(begin); took > 20*time.Second {
+	if took := time.Since(begin); acceptance() && took > 20*time.Second {
 		t.Errorf("a body that does not come was awaited for %v", took)
 	}
 	if s := b.status("x"); s.Rate != 100 {
@@ -241,6 +250,7 @@ func TestUIBodiesAreSmall(t *testing.T) {
 // TestUIRefusesSmuggling: requests that a proxy may read differently are refused, and so are two hosts. A head that does
 // not end is given up.
 func TestUIRefusesSmuggling(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.going("x")
@@ -272,15 +282,16 @@ func TestUIRefusesSmuggling(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	began, head := time.Now(), "GET / HTTP/1.1\r\n"
-	for range 40 { // slower than any network, and never done
-		if _, err = io.WriteString(c, head); err != nil {
-			break
+	began, head, next := time.Now(), "GET / HTTP/1.1\r\n", time.Time{}
+	await.True(t, "the end of a connection whose head does not end", func() bool {
+		if time.Now().Before(next) {
+			return false
 		}
-		head = "X: y\r\n"
-		time.Sleep(500 * time.Millisecond)
-	}
-	if took := time.Since(began); err == nil || took < 3*time.Second || took > 15*time.Second {
+		_, err := io.WriteString(c, head)
+		head, next = "X: y\r\n", time.Now().Add(500*time.Millisecond) // slower than any network, and never done
+		return err != nil
+	})
+	if took := time.Since(began); took < 3*time.Second || acceptance() && took > 15*time.Second {
 		t.Errorf("a head that does not end was awaited for %v", took)
 	}
 	if s := b.status("x"); s.Rate != 100 || s.Phase != "running" {
@@ -288,8 +299,10 @@ func TestUIRefusesSmuggling(t *testing.T) {
 	}
 }
 
-// TestUISlowPages: a thousand pages that do not read cost little memory, and another page gets its frames in time.
+// TestUISlowPages: a thousand pages that do not read cost little memory, and another page gets its frames: on a quiet
+// machine in time.
 func TestUISlowPages(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	b.going("x")
 	for i := range 500 { // events make frames large
@@ -307,15 +320,15 @@ func TestUISlowPages(t *testing.T) {
 		v.deaf("x")
 	}
 	begin, frames := time.Now(), 0
-	for last := begin; time.Since(begin) < 15*time.Second; frames++ {
+	for last := begin; frames < 12 || acceptance() && time.Since(begin) < 15*time.Second; frames++ {
 		good.frame()
-		if gap := time.Since(last); gap > 3*time.Second {
+		if gap := time.Since(last); acceptance() && gap > 3*time.Second {
 			t.Errorf("a good page waited %v for a frame", gap)
 		}
 		last = time.Now()
 	}
-	if frames < 12 {
-		t.Errorf("a good page had %d frames in 15 s", frames)
+	if took := time.Since(begin); acceptance() && took > time.Duration(frames)*15*time.Second/12 {
+		t.Errorf("a good page had %d frames in %v", frames, took)
 	}
 	grown := u.memory() - before
 	t.Logf("frames of %d bytes; 1,000 pages that do not read: %d MB more, %d frames for a good one", len(whole), grown>>20, frames)
@@ -358,11 +371,12 @@ func (u *liveUI) memory() int64 {
 
 // TestUINamesAreText: scripts in names, and control characters, arrive as text, and no answer is taken for HTML.
 func TestUINamesAreText(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	const script = "</script><img src=x onerror=alert(1)>"
 	b.worker("x", "--url", b.web.URL()+"/"+url.PathEscape(script), "--qps", "50", "--duration", "3s")
-	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { return b.read("x").Phase != "" })
 	v := b.ui("--control").viewer()
 	v.follow("x").next("end")
 	b.spoil("x")
@@ -396,6 +410,7 @@ func TestUINamesAreText(t *testing.T) {
 
 // TestUIListensSafely: an address that others can reach needs TLS, or somebody who says that it is fine.
 func TestUIListensSafely(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	cert, key := certificate(t)
@@ -425,6 +440,7 @@ func TestUIListensSafely(t *testing.T) {
 
 // TestUIReadsOnly: without --control the page changes nothing.
 func TestUIReadsOnly(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.going("x")
@@ -447,6 +463,7 @@ func TestUIReadsOnly(t *testing.T) {
 
 // TestUIShowsNoSecrets: no answer has values of headers, bodies, logins of URLs, or the password of Redis.
 func TestUIShowsNoSecrets(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	if err := b.redis.Client().Do(t.Context(), "ACL", "SETUSER", "reader", "on", ">redis-s3cr3t", "~*", "&*", "+@all").Err(); err != nil {
@@ -455,7 +472,7 @@ func TestUIShowsNoSecrets(t *testing.T) {
 	b.as = "reader:redis-s3cr3t"
 	secrets := []string{"redis-s3cr3t", "header-s3cr3t", "body-s3cr3t", "user-s3cr3t", "password-s3cr3t"}
 	b.worker("x", "--url", strings.Replace(b.web.URL(), "://", "://user-s3cr3t:password-s3cr3t@", 1), "-m", "POST", "-H", "Authorization: Bearer header-s3cr3t", "-d", "body-s3cr3t", "--qps", "50")
-	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
+	await.True(t, "the run", func() bool { return b.read("x").Phase != "" })
 	u := b.ui("--control")
 	v := u.viewer()
 	f := v.follow("x")

@@ -6,18 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/ui"
 )
 
-// TestUICost: fifty pages of one server cost Redis less than 5 % of a core, and each page has a frame a second.
+// TestUICost: fifty pages of one server all have their frames. On a quiet machine they cost Redis less than 5 % of a core,
+// and each page has a frame a second.
 func TestUICost(t *testing.T) {
+	nightly(t)
 	const pages = 50
 	b := newBed(t)
 	workers, span := scale(3, 5), scale(6*time.Second, 20*time.Second)
 	b.fleet(workers, "x", "--qps", "1000")
-	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
-	await.True(t, "its begin", func() bool { return b.status("x").Phase == "running" })
+	b.comes("x", "running")
 	time.Sleep(span / 4) // the first seconds have fewer points to read
 	alone := b.redisCPU(span)
 	u := b.ui()
@@ -36,11 +36,16 @@ func TestUICost(t *testing.T) {
 	}
 	t.Logf("Redis uses %.2f %% of a core with %d workers, and %.2f %% with %d pages: %.2f %% more; each page had at least %d frames in %v",
 		100*alone, workers, 100*watched, pages, 100*(watched-alone), least, span)
-	if watched-alone > 0.05 {
+	if acceptance() && watched-alone > 0.05 {
 		t.Errorf("%d pages cost Redis %.1f %% of a core, want at most 5 %%", pages, 100*(watched-alone))
 	}
-	if least < int(span.Seconds())-2 {
+	if acceptance() && least < int(span.Seconds())-2 {
 		t.Errorf("a page had %d frames in %v", least, span)
+	}
+	for _, f := range all {
+		for range 3 {
+			f.frame()
+		}
 	}
 	all[0].until("requests", func(f ui.Frame) bool { return f.Report.Sent > 0 })
 }
