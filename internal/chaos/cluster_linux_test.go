@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 )
@@ -30,7 +31,7 @@ func newPart(s *stage, args ...string) *part {
 // takenOver waits until the replica is the master; all reads go there from now on.
 func (p *part) takenOver(s *stage) {
 	s.t.Helper()
-	until(s.t, "the replica to take over", func() bool {
+	await.True(s.t, "the replica to take over", func() bool {
 		return strings.Contains(p.replica.Client().Info(s.t.Context(), "replication").Val(), "role:master")
 	})
 	s.redis = p.replica
@@ -83,7 +84,7 @@ func (p *part) announce(s *stage) {
 			}
 		}
 	}
-	until(s.t, "all nodes to be known on the hub", func() bool {
+	await.True(s.t, "all nodes to be known on the hub", func() bool {
 		for _, x := range all {
 			nodes := x.Client().ClusterNodes(ctx).Val()
 			if strings.Contains(nodes, "127.0.0.1") || strings.Contains(nodes, "disconnected") || strings.Contains(nodes, "fail") ||
@@ -102,7 +103,7 @@ func clusterScenarios() []scenario {
 	place := func(s *stage) { p = newPart(s) }
 	most := func(s *stage) { s.promise(s.fault-int64(time.Second), s.ends(), failedOver) }
 	list := []scenario{
-		{name: "Cluster: the master is killed", short: true, permit: 10 * time.Second, lasts: 11 * time.Second, place: place, play: func(s *stage) {
+		{name: "Cluster: the master is killed", when: daily, permit: 10 * time.Second, lasts: 11 * time.Second, place: place, play: func(s *stage) {
 			s.breaks()
 			s.redis.Kill()
 			p.takenOver(s)

@@ -10,7 +10,7 @@ import (
 
 // commandScenarios: the process that gives commands dies.
 func commandScenarios() []scenario {
-	return []scenario{{name: "set-rate killed, 20 times", short: true, lasts: 9 * time.Second, play: func(s *stage) {
+	return []scenario{{name: "set-rate killed, 20 times", when: daily, lasts: 9 * time.Second, play: func(s *stage) {
 		s.breaks()
 		rng := rand.New(rand.NewPCG(1, 2))
 		for range 20 {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
@@ -23,7 +24,7 @@ func newPair(s *stage) *pair {
 	p := &pair{front: newProxy(s.t, s.redis.Addr(), 0, 0), link: newProxy(s.t, s.redis.Addr(), 0, 0)}
 	_, port, _ := net.SplitHostPort(p.link.addr())
 	p.replica = redistest.Start(s.t, "--replicaof", "127.0.0.1", port)
-	until(s.t, "the replica", func() bool {
+	await.True(s.t, "the replica", func() bool {
 		info, err := p.replica.Client().Info(s.t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "master_link_status:up")
 	})

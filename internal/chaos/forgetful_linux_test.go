@@ -10,7 +10,7 @@ import (
 func forgetfulScenarios() []scenario {
 	aof := []string{"--appendonly", "yes", "--appendfsync", "everysec"}
 	return []scenario{
-		{name: "killed and restarted empty", short: true, lasts: 13 * time.Second, play: func(s *stage) {
+		{name: "killed and restarted empty", when: always, lasts: 13 * time.Second, play: func(s *stage) {
 			s.breaks()
 			s.redis.Kill()
 			s.last(500 * time.Millisecond)

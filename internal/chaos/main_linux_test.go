@@ -3,7 +3,7 @@
 // that loses data. Each scenario prints a row: what was asked, sent and counted, and the most arrivals in any window.
 // It fails if a promise was broken.
 //
-// make chaos runs all of them. A short choice belongs to make test.
+// make chaos runs all of them. A choice belongs to make test-all, and two belong to make test.
 package chaos
 
 import (
@@ -22,7 +22,7 @@ const (
 	networked = "LOADCTL_CHAOS_NETWORK"  // why the tests have no network of their own; unset if they have one
 )
 
-// full reports whether this is make chaos, rather than the short choice of make test.
+// full reports whether this is make chaos, rather than the choice of make test-all or make test.
 func full() bool { return os.Getenv("LOADCTL_CHAOS") == "full" }
 
 // TestMain builds the commands and runs the tests in another process. If it is root, that process has its own network

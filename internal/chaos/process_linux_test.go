@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 )
 
@@ -51,24 +51,9 @@ func (p *process) freeze() {
 	}
 }
 
-// ends waits for the end and returns the exit code; −1 if the process was killed, or had to be.
-func (p *process) ends(within time.Duration) int {
+// ends waits for the end and returns the exit code; −1 if the process was killed.
+func (p *process) ends() int {
 	p.t.Helper()
-	code, ended := p.Wait(within)
-	if !ended {
-		p.t.Errorf("%s does not end:\n%s", p.name, p.Stderr.String())
-		p.Kill()
-		return -1
-	}
-	return code
-}
-
-// until waits for a condition.
-func until(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
+	await.Closed(p.t, "the end of "+p.name, p.Exited)
+	return p.Cmd.ProcessState.ExitCode()
 }

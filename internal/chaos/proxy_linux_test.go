@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // A proxy passes on TCP connections, with optional faults. Its address stays when its target changes.
@@ -234,8 +236,9 @@ func TestProxy(t *testing.T) {
 func reads(t *testing.T, c net.Conn, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
-	c.SetReadDeadline(time.Now().Add(5 * time.Second))
-	if _, err := io.ReadFull(c, got); err != nil || string(got) != want {
+	var err error
+	await.Done(t, want, func() { _, err = io.ReadFull(c, got) })
+	if err != nil || string(got) != want {
 		t.Fatalf("read %q, %v; want %q", got, err, want)
 	}
 }

@@ -19,7 +19,7 @@ func redisScenarios() []scenario {
 	}
 	return []scenario{
 		{name: "Redis frozen for 0.2 s", lasts: 6 * time.Second, play: frozen(200 * time.Millisecond)},
-		{name: "Redis frozen for 2 s", short: true, lasts: 7 * time.Second, play: frozen(2 * time.Second)},
+		{name: "Redis frozen for 2 s", when: daily, lasts: 7 * time.Second, play: frozen(2 * time.Second)},
 		{name: "Redis frozen for 2 s, 6 workers", workers: 6, lasts: 8 * time.Second, play: func(s *stage) {
 			frozen(2 * time.Second)(s)
 			s.promise(s.fault-int64(time.Second), s.fault+int64(3*time.Second), 0.88)

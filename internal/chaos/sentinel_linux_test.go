@@ -45,7 +45,7 @@ func sentinelScenarios() []scenario {
 			takenOver(s)
 			heal()
 		}},
-		{name: "Sentinel: SENTINEL FAILOVER", short: true, lasts: 9 * time.Second, place: place, play: func(s *stage) {
+		{name: "Sentinel: SENTINEL FAILOVER", when: always, lasts: 9 * time.Second, place: place, play: func(s *stage) {
 			s.breaks()
 			if err := w.Sentinels[0].Client().Do(s.t.Context(), "SENTINEL", "FAILOVER", redistest.MasterName).Err(); err != nil {
 				s.t.Fatal(err)

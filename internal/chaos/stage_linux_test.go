@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/report"
@@ -21,10 +22,19 @@ import (
 // name is the name of every run.
 const name = "chaos"
 
+// when is the least run of the tests that plays a scenario.
+type when int
+
+const (
+	onlyFull when = iota // make chaos
+	daily                // make test-all
+	always               // make test
+)
+
 // A scenario is a fault while a fleet sends, and the effects that it may have.
 type scenario struct {
-	name  string
-	short bool // runs in make test too
+	name string
+	when when // the least run of the tests that plays it
 
 	workers int            // 0 = 8
 	cut     int            // how many workers, the last ones, are in a network that can be cut off
@@ -47,8 +57,10 @@ type stage struct {
 	clock   *wallClock
 	fleet   []*process
 
-	began int64 // first arrival, ns since 1970
-	fault int64 // when something broke
+	began     int64 // first arrival, ns since 1970
+	startedAt int64 // start of the run by the clock of Redis
+	stoppedAt int64 // when a stop was in force, by the clock of Redis; 0 = the run has ended by itself
+	fault     int64 // when something broke
 
 	dead        []*process    // those that were killed
 	interrupted *process      // the worker that was sent Ctrl-C
@@ -78,6 +90,12 @@ type promise struct {
 // perform plays a scenario and returns its row; it fails the test if a promise was broken.
 func perform(t *testing.T, sc scenario) row {
 	t.Helper()
+	switch {
+	case testing.Short():
+		sc.workers, sc.qps = 4, 400
+	case !full():
+		sc.qps = cmp.Or(sc.qps, 800)
+	}
 	sc.workers, sc.qps, sc.permit = cmp.Or(sc.workers, 8), cmp.Or(sc.qps, 2000), cmp.Or(sc.permit, 5*time.Second)
 	s := &stage{scenario: sc, t: t}
 	s.row.name = sc.name
@@ -86,6 +104,9 @@ func perform(t *testing.T, sc scenario) row {
 	s.begin()
 	if sc.play != nil {
 		sc.play(s)
+	}
+	if !full() && s.stoppedAt == 0 {
+		s.goesOn()
 	}
 	s.end()
 	s.row.busy, s.row.stolen = looked(t).since(before)
@@ -125,26 +146,67 @@ func portOf(x *redistest.Server) string {
 	return port
 }
 
-// begin starts the fleet, and returns when each worker has had the time to send, to report and to get a promise.
+// begin starts the fleet, and returns when each worker has sent, reported and got a promise.
 func (s *stage) begin() {
 	s.t.Helper()
 	for i := range s.workers {
 		s.worker(fmt.Sprint("w", i+1), s.workers-i <= s.cut)
 	}
-	select {
-	case <-s.web.FirstArrival():
-	case <-time.After(20 * time.Second):
-		s.t.Fatalf("nothing arrives:\n%s", s.complaints())
-	}
+	await.Closed(s.t, "the first arrival", s.web.FirstArrival())
 	s.began = s.web.Arrivals()[0]
-	s.at(1500 * time.Millisecond)
+	if full() {
+		s.at(1500 * time.Millisecond)
+		return
+	}
+	var r report.Report
+	await.True(s.t, "counts of all workers", func() bool {
+		r, _ = s.report()
+		idle := slices.ContainsFunc(r.Workers, func(w report.WorkerReport) bool { return w.Sent == 0 })
+		return len(r.Workers) == s.workers && !idle
+	})
+	s.startedAt = r.StartedAt.UnixNano()
+}
+
+// goesOn waits until all workers that are left have called the present server twice, and have sent for another second.
+// Then it stops the run.
+func (s *stage) goesOn() {
+	s.t.Helper()
+	for range 2 { // with the second call a worker has what the first one brought
+		since := time.Now()
+		await.True(s.t, "calls of all workers", func() bool { return s.heard(since) })
+	}
+	from := s.web.Count()
+	await.True(s.t, "arrivals after the fault", func() bool { return s.web.Count() >= from+s.qps })
+	s.stopped, s.stoppedAt = true, s.change("stop", name)
+}
+
+// heard reports whether Redis has the run, and has heard of all workers that are left since an instant.
+func (s *stage) heard(since time.Time) bool {
+	r, err := run.Open(s.t.Context(), s.redis.Client(), name)
+	if err != nil {
+		return false
+	}
+	state, err := r.State(s.t.Context())
+	if err != nil || state.Phase != "running" {
+		return false
+	}
+	seen := map[string]bool{}
+	for _, w := range state.Workers {
+		seen[w.ID] = w.LastSeen.After(since)
+	}
+	return !slices.ContainsFunc(s.fleet, func(p *process) bool {
+		return !slices.Contains(s.dead, p) && p != s.interrupted && !seen[p.id]
+	})
 }
 
 // worker starts one worker, in the network that can be cut off or in the test's.
 func (s *stage) worker(id string, cuttable bool) *process {
 	s.t.Helper()
 	args := []string{"run", "--run", name, "--id", id, "-o", "json", "--url", s.web.URL(), "--qps", fmt.Sprint(s.qps), "--min-workers", fmt.Sprint(s.workers),
-		"--duration", s.lasts.String(), "--permit-for", s.permit.String()}
+		"--permit-for", s.permit.String()}
+	if full() {
+		args = append(args, "--duration", s.lasts.String())
+	}
 	var where *network
 	if cuttable {
 		where = s.network
@@ -182,7 +244,7 @@ func (s *stage) allow(n float64, why string) {
 func (s *stage) loadctl(args ...string) string {
 	s.t.Helper()
 	p := start(s.t, nil, s.url, "loadctl", args...)
-	if code := p.ends(30 * time.Second); code != 0 {
+	if code := p.ends(); code != 0 {
 		s.t.Errorf("loadctl %s: exit code %d\n%s", strings.Join(args, " "), code, p.Stderr.String())
 	}
 	return p.Stdout.String()
@@ -226,7 +288,6 @@ func (s *stage) silent(from int64) {
 // end waits until every worker has ended.
 func (s *stage) end() {
 	s.t.Helper()
-	late := time.Duration(s.began+int64(s.lasts)-s.web.Now()) + 30*time.Second
 	for _, p := range s.fleet {
 		if slices.Contains(s.dead, p) {
 			continue
@@ -235,7 +296,7 @@ func (s *stage) end() {
 		if p == s.interrupted {
 			want = 105
 		}
-		if code := p.ends(max(late, 10*time.Second)); code != want {
+		if code := p.ends(); code != want {
 			s.t.Errorf("%s: exit code %d, want %d", p.id, code, want)
 		}
 	}

@@ -18,7 +18,7 @@ func workerScenarios() []scenario {
 		}
 	}
 	return []scenario{
-		{name: "worker killed", short: true, lasts: 11 * time.Second, play: func(s *stage) {
+		{name: "worker killed", when: daily, lasts: 11 * time.Second, play: func(s *stage) {
 			s.breaks()
 			s.kill(s.fleet[2])
 			s.promise(s.fault+int64(s.permit+time.Second), s.ends(), enough)

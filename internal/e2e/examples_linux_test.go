@@ -7,12 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
@@ -37,14 +37,19 @@ func runExample(t *testing.T, name string, target []string, args ...string) exam
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append(append(patient(), "--workload", file, "--connect-to", "127.0.0.1:8080:"+address, "--min-workers", "2"), args...)
+	args = append(append(unhurried(), "--workload", file, "--connect-to", "127.0.0.1:8080:"+address, "--min-workers", "2"), args...)
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	for _, p := range ps {
-		if code, ended := p.Wait(60 * time.Second); !ended || code != 0 && code != 98 && code != 99 { // thresholds of time are not for a busy machine
-			t.Fatalf("exit code %d, %s", code, p.Stderr.String())
+		await.Closed(t, "the end of a worker", p.Exited)
+	}
+	e := example{t: t}
+	var code int
+	e.report, code, _ = b.judged("x")
+	for _, p := range ps { // thresholds of time are not for a busy machine
+		if got := p.Cmd.ProcessState.ExitCode(); got != code || code != 0 && code != 98 && code != 99 {
+			t.Fatalf("exit code %d, that of the report is %d, %s", got, code, p.Stderr.String())
 		}
 	}
-	e := example{t: t, report: b.report("x")}
 	server.signal(syscall.SIGTERM)
 	server.wait(0)
 	if err := json.Unmarshal([]byte(server.Stdout.String()), &e.target); err != nil {
@@ -57,6 +62,9 @@ func runExample(t *testing.T, name string, target []string, args ...string) exam
 func (e example) adds(asked int64) {
 	e.t.Helper()
 	r := e.report
+	if err := r.CheckAudit(); err != nil {
+		e.t.Error(err)
+	}
 	if r.Asked != asked || r.Audit.Sent != asked || !r.Complete || r.Audit.Failed != 0 || r.Audit.InFlight != 0 {
 		e.t.Errorf("asked %d, want %d, complete %v %v: %+v", r.Asked, asked, r.Complete, r.Notes, r.Audit)
 	}
@@ -65,9 +73,12 @@ func (e example) adds(asked int64) {
 			e.t.Errorf("step %+v", s)
 		}
 	}
+	result := threshold.Passed
+	if len(r.Invalid()) > 0 && !acceptance() {
+		result = threshold.Undecided
+	}
 	for _, judged := range r.Thresholds {
-		busy := judged.Result == threshold.Undecided && strings.Contains(judged.Text, "the generator was the limit") && !acceptance()
-		if judged.Threshold == "errors:rate<1%" && judged.Result != threshold.Passed && !busy {
+		if judged.Threshold == "errors:rate<1%" && judged.Result != result {
 			e.t.Errorf("%+v", judged)
 		}
 	}
@@ -107,9 +118,10 @@ func (e example) arrived(routes map[string]string) {
 	}
 }
 
-// TestShopExample: 40 flows a second for 5 s, of which a tenth buys. The server takes 20 ms for each answer, and what it
-// says of its times is of the same order as the report.
+// TestShopExample: 40 flows a second for 5 s, of which a tenth buys. The server takes 20 ms for each answer. On a quiet
+// machine, what it says of its times is of the same order as the report.
 func TestShopExample(t *testing.T) {
+	nightly(t)
 	besides(t)
 	e := runExample(t, "shop", []string{"--latency", "20ms", "--unique", "header Idempotency-Key"}, "--duration", "5s")
 	e.adds(200)
@@ -131,7 +143,7 @@ func TestShopExample(t *testing.T) {
 		if routes[r.Route] == "" {
 			continue
 		}
-		if there := r.Latency.P99; there < 20e6 || service < 20e6 || there > 25*service || service > 25*there {
+		if there := r.Latency.P99; there < 20e6 || service < 20e6 || acceptance() && (there > 25*service || service > 25*there) {
 			t.Errorf("%s: p99 %v at the target, and %v in the report", r.Route, time.Duration(there), time.Duration(service))
 		}
 	}
@@ -139,6 +151,7 @@ func TestShopExample(t *testing.T) {
 
 // TestItemsExample: 100 requests a second for 3 s, in shares of 7, 2 and 1. Ids come from the file.
 func TestItemsExample(t *testing.T) {
+	nightly(t)
 	besides(t)
 	e := runExample(t, "items-api", []string{"--unique", "header X-Request-Id", "--unique", "query id"}, "--duration", "3s")
 	e.adds(300)
@@ -155,6 +168,7 @@ func TestItemsExample(t *testing.T) {
 
 // TestDayExample: a day in 12 s. Each second has as many requests as two hours of the file, at a thousandth of its rates.
 func TestDayExample(t *testing.T) {
+	nightly(t)
 	seconds := daySeconds(t)
 	var asked, most int64
 	for _, n := range seconds {

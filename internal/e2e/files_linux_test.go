@@ -25,6 +25,7 @@ func (b *bed) short(name string, args ...string) *process {
 
 // TestMergeTakesFilesOnly: a pipe without a writer does not block the command, nor does an endless device.
 func TestMergeTakesFilesOnly(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")
@@ -43,10 +44,11 @@ func TestMergeTakesFilesOnly(t *testing.T) {
 // TestReportOutlivesFullDisk: if its file cannot take the report, it is on standard output, and the exit code reports
 // an error.
 func TestReportOutlivesFullDisk(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	out := filepath.Join(t.TempDir(), "report.json")
-	described := []string{"--url", b.web.URL(), "--qps", "100", "--duration", "1s", "-o", "json", "--out", out}
+	described := append(unhurried(), "--url", b.web.URL(), "--qps", "100", "--duration", "1s", "-o", "json", "--out", out)
 	worker := b.short("loadworker", append([]string{"run", "--run", "x"}, described...)...)
 	worker.wait(1)
 	reader := b.short("loadctl", "report", "x", "-o", "json", "--out", out)

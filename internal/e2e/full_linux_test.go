@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 	"syscall"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 )
 
 // memory sets the server's maxmemory: 1 = it is full, 0 = it has room.
@@ -21,10 +23,16 @@ func (b *bed) memory(bytes string) {
 
 // TestReadsOnAFullServer: all commands that read work, although the server refuses everything that needs memory.
 func TestReadsOnAFullServer(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	b.fleet(2, "full", append(patient(), "--qps", "200")...)
-	b.started(100)
+	await.True(t, "counts of both workers", func() bool {
+		var r report.Report
+		out, _, _ := b.try("report", "full", "-o", "json")
+		_ = json.Unmarshal([]byte(out), &r) // an error means that there is no run yet
+		return len(r.Workers) == 2 && r.Workers[0].Sent > 0 && r.Workers[1].Sent > 0
+	})
 	b.loadctl(append(b.described("1m"), "create", "over")...)
 	b.loadctl("stop", "over")
 	watching := b.operator("watch", "full")
@@ -79,22 +87,49 @@ func TestReadsOnAFullServer(t *testing.T) {
 // freeing is the message of commands that work on a full server.
 const freeing = "warning: the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove ended runs with loadctl rm; "
 
-// TestStopOnAFullServer: stop says what to free, and takes effect within a second, even without room. When there is
-// room, the report has the workers' last counts.
+// narrow returns the flags of workers on a server that will be full, and how many requests of three of them may be on
+// the wire. Their promises do not end while a test looks. Unless the machine is quiet, each worker has one connection,
+// because a request may have been sent long before it arrives.
+func narrow() (flags []string, onTheWire int64) {
+	flags = append(patient(), "--qps", "600", "--permit-for", "5m")
+	if acceptance() {
+		return flags, 0
+	}
+	return append(flags, "--max-connections", "1"), 3
+}
+
+// frees checks what a command says on a full server: how to free memory, and then perhaps for whom it waits.
+func frees(t *testing.T, stderr string) {
+	t.Helper()
+	first, rest, _ := strings.Cut(stderr, "\n")
+	if !strings.HasPrefix(first, freeing) || acceptance() && rest != "" {
+		t.Errorf("%q", stderr)
+	}
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "waiting for ") {
+			t.Errorf("%q", stderr)
+		}
+	}
+}
+
+// TestStopOnAFullServer: stop says what to free, and takes effect even without room; on a quiet machine within a second.
+// When there is room, the report has the workers' last counts.
 func TestStopOnAFullServer(t *testing.T) {
+	besides(t)
 	b := newBed(t)
-	workers := b.fleet(3, "full", append(patient(), "--qps", "600")...)
-	b.started(600)
+	flags, onTheWire := narrow()
+	workers := b.fleet(3, "full", flags...)
+	b.started(300)
 	b.memory("1")
-	from := b.web.Count()
-	b.started(from + 300) // workers go on without Redis
+	b.started(b.web.Count() + 300) // workers go on without Redis
 	began := time.Now()
 	stdout, stderr, code := b.try("stop", "full")
 	took, count := time.Since(began), b.web.Count()
-	if code != 0 || !strings.Contains(stdout, "full: stop in force from ") || !strings.HasPrefix(stderr, freeing) || strings.Count(stderr, "\n") != 1 {
+	if code != 0 || !strings.Contains(stdout, "full: stop in force from ") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
-	if took > time.Second {
+	frees(t, stderr)
+	if acceptance() && took > time.Second {
 		t.Errorf("it took %v", took)
 	}
 	if s := b.status("full"); s.Phase != "stopped" {
@@ -105,8 +140,8 @@ func TestStopOnAFullServer(t *testing.T) {
 		w.wait(0)
 	}
 	r := b.report("full")
-	if n := b.web.Count(); n != count || written(r) != n || !r.Complete {
-		t.Errorf("%d arrived when stop had returned, %d in the end, and %d are reported; %v", count, n, r.Audit.Sent, r.Notes)
+	if n := b.web.Count(); n < count || n > count+onTheWire || written(r) != n || !r.Complete {
+		t.Errorf("%d arrived when stop had returned, %d in the end, and %d are reported; %v", count, n, written(r), r.Notes)
 	}
 	t.Logf("stop returned after %v; asked %d, arrived %d, sent %d", took, r.Asked, b.web.Count(), r.Audit.Sent)
 }
@@ -114,15 +149,18 @@ func TestStopOnAFullServer(t *testing.T) {
 // TestPauseOnAFullServer: pause says what to free, and nothing is sent from then on, even without room. When there is
 // room, the pause lasts until the run is resumed.
 func TestPauseOnAFullServer(t *testing.T) {
+	besides(t)
 	b := newBed(t)
-	b.fleet(3, "full", append(patient(), "--qps", "600")...)
-	b.started(600)
+	flags, onTheWire := narrow()
+	b.fleet(3, "full", flags...)
+	b.started(300)
 	b.memory("1")
 	b.started(b.web.Count() + 300)
 	stdout, stderr, code := b.try("pause", "full")
-	if code != 0 || !strings.Contains(stdout, "full: pause in force from ") || !strings.HasPrefix(stderr, freeing) || strings.Count(stderr, "\n") != 1 {
+	if code != 0 || !strings.Contains(stdout, "full: pause in force from ") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
+	frees(t, stderr)
 	heard := func(since time.Time) func() bool {
 		return func() bool {
 			return !slices.ContainsFunc(b.status("full").Workers, func(w run.Worker) bool { return !w.LastSeen.After(since) })
@@ -130,7 +168,7 @@ func TestPauseOnAFullServer(t *testing.T) {
 	}
 	paused := time.Now()
 	await.True(t, "a sign of life of each worker", heard(paused))
-	if took := time.Since(paused); took > time.Second {
+	if took := time.Since(paused); acceptance() && took > time.Second {
 		t.Errorf("the last worker heard of it %v later", took)
 	}
 	await.True(t, "another one, after what that told", heard(time.Now()))
@@ -141,7 +179,7 @@ func TestPauseOnAFullServer(t *testing.T) {
 	}
 	b.memory("0")
 	await.True(t, "another sign of life of each worker", heard(time.Now()))
-	if n := b.web.Count(); n != count || b.status("full").Phase != "paused" {
+	if n := b.web.Count(); n < count || n > count+onTheWire || b.status("full").Phase != "paused" {
 		t.Errorf("%d requests arrived in the pause", n-count)
 	}
 	b.loadctl("resume", "full")

@@ -46,6 +46,7 @@ func unsteered(t *testing.T, what, text string) {
 
 // TestNobodySteers: whatever is in Redis, no command lets it control a terminal, in any format.
 func TestNobodySteers(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	for _, name := range []string{"members", "plan", "limit", "spec"} {

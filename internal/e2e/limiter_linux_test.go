@@ -9,6 +9,8 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/report"
 )
 
 // limiterCase is a run of two workers with a limiter, at 500/s.
@@ -37,59 +39,88 @@ func limiterCases() map[string]limiterCase {
 	}
 }
 
-// horizon is how long before its due time a slot may be granted. A worker that waits for a core may be late by as much
-// again. So grants of a time W arrive in W plus this.
+// horizon is how long before its due time a slot may be granted. A worker on a quiet machine may be late by as much
+// again.
 const horizon = time.Second
 
-// bounded checks that no window has more arrivals than the limiter allows.
-func (b *bed) bounded(extra int64) {
+// bounded checks that no window has more arrivals than the limiter allows. A slot is granted at most horizon before it
+// is due, and arrives within its latency. So grants of a time W arrive in
+//
+//	W + horizon + largest latency
+func (b *bed) bounded(r report.Report, extra int64) {
 	b.t.Helper()
-	times := b.web.Arrivals()
+	times, late := b.web.Arrivals(), time.Duration(r.Latency.Max)
+	if acceptance() {
+		late = 0
+	}
 	for w := 10 * time.Millisecond; w <= 2*time.Second; w = w * 3 / 2 {
-		bound := extra + int64(limitedRate*(w+horizon).Seconds())
+		bound := extra + int64(limitedRate*(w+horizon+late).Seconds())
 		if got := int64(arrivals.MaxInWindow(times, w)); got > bound {
 			b.t.Errorf("%d arrived within %v, at most %d may", got, w, bound)
 		}
 	}
 }
 
-// TestLimiters: each limiter lets the rate of a run pass, and no more than it promises.
+// TestLimiters: each limiter lets the rate of a run pass, and no more than it promises. How much of what was asked for
+// it lets pass in time is a question of time, and belongs to a quiet machine.
 func TestLimiters(t *testing.T) {
 	besides(t)
-	const asked = 5 * limitedRate
 	for name, c := range limiterCases() {
+		if testing.Short() && name != "token-bucket" && name != "together-window" {
+			continue // make test-all has them all
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
-			for _, p := range b.fleet(2, name, slices.Concat(patient(), []string{"--qps", fmt.Sprint(limitedRate), "--duration", "5s"}, c.args)...) {
+			ps := b.fleet(2, name, slices.Concat(unhurried(), []string{"--qps", fmt.Sprint(limitedRate), "--duration", scale("0s", "5s")}, c.args)...)
+			if !acceptance() {
+				await.True(t, "requests of both workers", func() bool {
+					r := b.soFar(name)
+					return r.Audit.Sent > 3*limitedRate/2 && len(r.Workers) == 2 && min(r.Workers[0].Sent, r.Workers[1].Sent) >= limitedRate/4
+				})
+				b.loadctl("stop", name)
+			}
+			for _, p := range ps {
 				p.wait(0)
 			}
 			r, arrived := b.report(name), b.web.Count()
-			if arrived != r.Audit.Sent || !r.Complete || r.Audit.Skipped > 0 {
+			if arrived != written(r) || !r.Complete || r.Audit.Skipped > 0 {
 				t.Errorf("%d arrived; %+v, complete %v %v", arrived, r.Audit, r.Complete, r.Notes)
 			}
-			if d := arrived - asked; d > 0 || d < -c.within || r.Asked != asked || r.Audit.Ungranted > c.within {
+			if arrived > r.Asked+r.Audit.Overrun {
 				t.Errorf("%d of %d asked for arrived; %+v", arrived, r.Asked, r.Audit)
 			}
 			if !strings.HasPrefix(r.Limiter, c.args[1]) {
 				t.Errorf("the report names the limiter %q", r.Limiter)
 			}
-			for _, w := range r.Workers {
-				if w.Sent < asked/10 {
-					t.Errorf("worker %s sent %d of %d", w.ID, w.Sent, asked)
-				}
+			if acceptance() {
+				b.wholly(r, 5*limitedRate, c.within)
 			}
-			b.bounded(c.extra)
+			b.bounded(r, c.extra)
 			t.Logf("%d arrived, %d ungranted; most in 10 ms: %d", arrived, r.Audit.Ungranted, arrivals.MaxInWindow(b.web.Arrivals(), 10*time.Millisecond))
 		})
 	}
 }
 
+// wholly checks that nearly all that was asked for was granted in time, and that both workers sent their part.
+func (b *bed) wholly(r report.Report, asked, within int64) {
+	b.t.Helper()
+	if d := b.web.Count() - asked; d > 0 || d < -within || r.Asked != asked || r.Audit.Ungranted > within {
+		b.t.Errorf("%d of %d asked for arrived; %+v", b.web.Count(), r.Asked, r.Audit)
+	}
+	for _, w := range r.Workers {
+		if w.Sent < asked/10 {
+			b.t.Errorf("worker %s sent %d of %d", w.ID, w.Sent, asked)
+		}
+	}
+}
+
 // TestLimiterLive: burst, rate and pauses change while the run goes on.
 func TestLimiterLive(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
-	ps := b.fleet(2, "live", append(patient(), "--qps", fmt.Sprint(limitedRate), "--limiter", "token-bucket", "--burst", "100")...)
+	ps := b.fleet(2, "live", append(unhurried(), "--qps", fmt.Sprint(limitedRate), "--limiter", "token-bucket", "--burst", "100")...)
 	b.started(200)
 	b.change("pause", "live")
 	b.change("resume", "live")
@@ -120,26 +151,33 @@ func TestLimiterLive(t *testing.T) {
 	if out, _, _ := b.try("events", "live"); !strings.Contains(out, "set-burst") {
 		t.Errorf("no event: %s", out)
 	}
-	b.bounded(100)
+	b.bounded(r, 100)
 }
 
 // TestLimiterOutage: while Redis stands still, and after it has lost everything, arrivals stay within the limiter's
 // bound. Members go on with their own slots, together at most at the rate, and are not compensated for that later.
 func TestLimiterOutage(t *testing.T) {
 	besides(t)
-	pause := func(b *bed) {
+	pause := func(b *bed, name string) {
 		b.redis.Pause()
-		sent := b.web.Count()
-		await.True(b.t, "what is sent without Redis", func() bool { return b.web.Count() > sent+2*limitedRate })
+		b.started(b.web.Count() + limitedRate) // without Redis, since grants last for less
 		b.redis.Resume()
 	}
-	flush := func(b *bed) {
+	flush := func(b *bed, name string) {
 		if err := b.redis.Client().FlushAll(b.t.Context()).Err(); err != nil {
 			b.t.Fatal(err)
 		}
+		await.True(b.t, "the run, restored with its workers", func() bool {
+			r, err := run.Open(b.t.Context(), b.redis.Client(), name)
+			if err != nil {
+				return false
+			}
+			s, err := r.State(b.t.Context())
+			return err == nil && s.Phase == "running" && s.Members == 2
+		})
 	}
 	for name, c := range map[string]struct {
-		harm  func(*bed)
+		harm  func(b *bed, name string)
 		extra int64 // in a window
 		more  int64 // excess over what was asked for, in all: one a promise, or what a fresh limiter lets pass again
 		args  []string
@@ -149,23 +187,28 @@ func TestLimiterOutage(t *testing.T) {
 		"token-bucket-flush": {flush, 50, 50, []string{"--limiter", "token-bucket", "--burst", "50"}},
 		"together-pause":     {pause, limitedRate, 2, []string{"--limiter", "sliding-log", "--spread=false"}},
 	} {
+		if testing.Short() && !strings.HasPrefix(name, "token-bucket") {
+			continue // make test-all has them all
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
-			// A promise counts from the last renewal, and it takes half a second until Redis counts as away.
-			args := []string{"--qps", fmt.Sprint(limitedRate), "--duration", "7s", "--permit-for", "4s"}
-			ps := b.fleet(2, name, slices.Concat(patient(), args, c.args)...)
+			ps := b.fleet(2, name, slices.Concat(patient(), []string{"--qps", fmt.Sprint(limitedRate), "--permit-for", "1m"}, c.args)...)
 			b.started(limitedRate)
-			c.harm(b)
+			began := b.status(name).StartedAt
+			c.harm(b, name)
+			b.started(b.web.Count() + limitedRate)
+			stopped := b.change("stop", name).At
 			for _, p := range ps {
 				p.wait(0)
 			}
 			r, arrived := b.report(name), b.web.Count()
-			if most := 7*limitedRate + c.more; arrived > most || arrived < 3*limitedRate {
-				t.Errorf("%d arrived in 7 s, at most %d may; %+v", arrived, most, r.Audit)
+			most := int64(limitedRate*stopped.Sub(began).Seconds()) + 1 + c.more + r.Audit.Overrun
+			if arrived > most {
+				t.Errorf("%d arrived in %v, at most %d may; %+v", arrived, stopped.Sub(began), most, r.Audit)
 			}
-			b.bounded(c.extra)
-			t.Logf("%d arrived; %+v", arrived, r.Audit)
+			b.bounded(r, c.extra)
+			t.Logf("%d arrived, at most %d may; %+v", arrived, most, r.Audit)
 		})
 	}
 }

@@ -105,6 +105,7 @@ func TestMax(t *testing.T) {
 // TestMaxIsOperated: an operator creates the run, guests join, and it is paused, resumed and stopped, not set to a
 // rate.
 func TestMaxIsOperated(t *testing.T) {
+	nightly(t)
 	b := newSlowBed(t)
 	op := b.operator("run", "x", "--url", b.web.URL(), "--qps", "max", "--min-workers", "2", "-o", "json")
 	ps := []*process{b.guest("x", "--max-connections", "4"), b.guest("x", "--max-connections", "4")}
@@ -115,8 +116,12 @@ func TestMaxIsOperated(t *testing.T) {
 		says != "error: set-rate x: the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it\n" {
 		t.Errorf("%d: %s", code, says)
 	}
-	await.True(t, "a while without a request", func() bool { return time.Since(paused.At) > time.Second })
+	b.quiet("x", b.web.Count)
 	stood := b.web.Count()
+	b.quiet("x", b.web.Count)
+	if n := b.web.Count(); n != stood {
+		t.Errorf("%d requests arrived in the pause", n-stood)
+	}
 	resumed := b.change("resume", "x")
 	b.started(stood + 200)
 	if text := b.loadctl("status", "x"); !strings.Contains(text, "max: as fast as it goes (closed loop)\n") || strings.Contains(text, "asked") {
@@ -134,6 +139,9 @@ func TestMaxIsOperated(t *testing.T) {
 		p.wait(0)
 		b.circled(p.printed(), "paused for ")
 	}
+	if !acceptance() {
+		return
+	}
 	grace := 50*time.Millisecond + time.Duration(b.report("x").Latency.Max) // requests sent before may arrive later
 	for _, at := range b.web.Arrivals() {
 		when := time.Unix(0, at)
@@ -148,6 +156,7 @@ func TestMaxIsOperated(t *testing.T) {
 
 // TestMaxAlone: one worker is enough; Ctrl-C ends it with a report.
 func TestMaxAlone(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newSlowBed(t)
 	e := &embedded{bed: b}
@@ -166,9 +175,10 @@ func TestMaxAlone(t *testing.T) {
 // TestMaxKilled: the report says that the counts of a killed worker since its last snapshot are missing; the other
 // worker goes on.
 func TestMaxKilled(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newSlowBed(t)
-	args := b.circling("--duration", "6s", "--min-workers", "2", "--permit-for", "1s")
+	args := b.circling("--min-workers", "2", "--permit-for", "2s")
 	dies, stays := b.worker("x", append(args, "--id", "dead")...), b.worker("x", args...)
 	b.started(1) // there is a run to report on
 	await.True(t, "a snapshot of both", func() bool {
@@ -177,10 +187,14 @@ func TestMaxKilled(t *testing.T) {
 	})
 	dies.signal(syscall.SIGKILL)
 	<-dies.Exited
+	killed := b.web.Count()
+	b.started(2*killed + 100)
+	await.True(t, "the end of its promise", func() bool { return b.dead("x").State == "lost" })
+	b.loadctl("stop", "x")
 	stays.wait(0)
 	r := b.report("x")
 	n, a := b.web.Count(), r.Audit
-	if a.Sent > n || a.Sent < n/2 || r.Complete || b.dead("x").State != "lost" {
+	if a.Sent > n || a.Sent < n-killed || r.Complete || b.dead("x").State != "lost" {
 		t.Errorf("%d arrived, %+v, complete %v, %+v", n, a, r.Complete, b.dead("x"))
 	}
 	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "worker dead: its final snapshot is missing") {
@@ -191,25 +205,20 @@ func TestMaxKilled(t *testing.T) {
 // TestMaxWithoutRedis: while Redis is away a closed loop goes on for --permit-for, waits, and continues when Redis is
 // back.
 func TestMaxWithoutRedis(t *testing.T) {
+	nightly(t)
 	b := newSlowBed(t)
-	p := b.worker("x", b.circling("--permit-for", "2s")...)
+	const permit = 10 * time.Second // nothing delays a worker by as much
+	p := b.worker("x", b.circling("--permit-for", permit.String())...)
 	b.started(200)
 	b.redis.Pause()
 	frozen := time.Now()
-	await.True(t, "the end of the permit", func() bool { return time.Since(frozen) > 3*time.Second })
+	await.True(t, "two periods without Redis", func() bool { return time.Since(frozen) > time.Second })
+	b.started(b.web.Count() + 50)
+	await.True(t, "the end of the permit", func() bool { return time.Since(frozen) > permit+500*time.Millisecond })
 	stood := b.web.Count()
-	await.True(t, "a while without a request", func() bool { return time.Since(frozen) > 4*time.Second })
-	if n := b.web.Count(); n != stood {
+	await.True(t, "a while without a request", func() bool { return time.Since(frozen) > permit+1500*time.Millisecond })
+	if n := b.web.Count(); n > stood+scale[int64](8, 0) { // each connection may have one that is on its way for long
 		t.Errorf("%d arrived after the permit", n-stood)
-	}
-	alone := 0
-	for _, at := range b.web.Arrivals() {
-		if since := time.Unix(0, at).Sub(frozen); since > time.Second && since < 1700*time.Millisecond {
-			alone++
-		}
-	}
-	if alone == 0 {
-		t.Error("nothing arrived while the permit lasted")
 	}
 	b.redis.Resume()
 	b.started(stood + 200)
@@ -220,6 +229,7 @@ func TestMaxWithoutRedis(t *testing.T) {
 
 // TestMaxRefused: settings that need a rate, and workers that accept only runs with a rate.
 func TestMaxRefused(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newSlowBed(t)
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")

@@ -39,7 +39,7 @@ func TestMergeIsExact(t *testing.T) {
 	b := newBed(t)
 	client := b.redis.Client()
 	spec := spec.Spec{
-		Target: targets.Spec{URL: b.web.URL()}, QPS: pacer.PerSecond(scale[int64](1000, 4000)), Duration: time.Duration(scale(3, 20)) * time.Second,
+		Target: targets.Spec{URL: b.web.URL()}, QPS: pacer.PerSecond(scale[int64](1000, 4000)), Duration: time.Duration(scale(1, 20)) * time.Second,
 		MaxLag: 20 * time.Second, CatchUp: 20 * time.Second, MinWorkers: 4,
 	}
 	r, _, err := run.Create(t.Context(), client, "merge", spec, run.Options{})

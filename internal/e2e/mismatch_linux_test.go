@@ -14,6 +14,7 @@ import (
 // TestMismatch: the report distinguishes a URL with the wrong protocol for its port from a failing endpoint, and says
 // what to try.
 func TestMismatch(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	secure := httptest.NewTLSServer(nil) // only to get its certificate
@@ -27,7 +28,7 @@ func TestMismatch(t *testing.T) {
 		"http-to-h2c":   "http://" + serving(t, func(l net.Listener) { _ = h2c.Serve(l) }),
 		"https-to-http": strings.Replace(plain.URL, "http:", "https:", 1),
 	} {
-		w := b.worker(name, append(patient(), "--url", url, "--qps", "100", "-n", "10", "--no-check")...)
+		w := b.worker(name, append(unhurried(), "--url", url, "--qps", "100", "-n", "10", "--no-check")...)
 		w.wait(0)
 		r := w.printed()
 		notes := strings.Join(r.Notes, "\n")
@@ -36,7 +37,7 @@ func TestMismatch(t *testing.T) {
 		}
 		t.Logf("%s: %v", name, r.Errors)
 	}
-	w := b.worker("right", append(patient(), "--url", plain.URL, "--qps", "100", "-n", "10")...)
+	w := b.worker("right", append(unhurried(), "--url", plain.URL, "--qps", "100", "-n", "10")...)
 	w.wait(0)
 	if r := w.printed(); len(r.Notes) != 0 {
 		t.Errorf("%v", r.Notes)

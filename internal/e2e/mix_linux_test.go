@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +15,10 @@ import (
 )
 
 // TestMix: two requests, 80 and 20 of 100, of two servers. A fleet of two sends exact shares, also after a change of the
-// rate, and while one server does not answer for 2 s. Reports count each step, and thresholds judge it.
+// rate, and while one server does not answer. Reports count each step, and thresholds judge it.
 func TestMix(t *testing.T) {
 	besides(t)
-	const requests = 10_000
+	requests := scale[int64](2000, 10_000)
 	b := &bed{t: t, redis: redistest.Start(t)}
 	often, seldom := startArrivals(t), startArrivals(t)
 	file := filepath.Join(t.TempDir(), "targets.txt")
@@ -27,32 +26,30 @@ func TestMix(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := append(patient(), "--targets", file, "--qps", "1000", "-n", fmt.Sprint(requests), "--min-workers", "2",
-		"--threshold", "errors{step=cart}:rate<1%", "--threshold", "rate{step=browse}:count==8000", "--threshold", "latency{step=cart}:max>1s")
+	// The end is minutes away until the test has changed the rate.
+	args := append(unhurried(), "--targets", file, "--qps", "20", "-n", fmt.Sprint(requests), "--min-workers", "2", "--timeout", "10m",
+		"--threshold", "errors{step=cart}:rate<1%", "--threshold", fmt.Sprint("rate{step=browse}:count==", requests*8/10), "--threshold", "latency{step=cart}:max>1s")
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
-	all := func() int64 { return often.Count() + seldom.Count() }
-	await.True(t, "2,000 requests", func() bool { return all() >= 2000 })
-	b.loadctl("set-rate", "x", "1500")
-	await.True(t, "3,000 requests", func() bool { return all() >= 3000 })
-	began := often.Now()
-	seldom.Stall(2 * time.Second)
-	await.True(t, "2 s", func() bool { return often.Now() >= began+2e9 })
-	ended := often.Now()
+	await.True(t, "20 requests", func() bool { return often.Count()+seldom.Count() >= 20 })
+	seldom.Stall(time.Second)
+	b.loadctl("set-rate", "x", "1000")
+	// Neither server waits for the other.
+	o, s := often.Count(), seldom.Count()
+	await.True(t, "their shares, while one server stands still", func() bool {
+		seldom.Stall(time.Second) // from now on
+		return often.Count() >= o+800 && seldom.Count() >= s+200
+	})
 	for _, p := range ps {
 		p.wait(0)
 	}
-	if often.Count() != 8000 || seldom.Count() != 2000 {
-		t.Errorf("%d and %d arrived, want 8000 and 2000", often.Count(), seldom.Count())
-	}
-	o, s := between(often, began, ended), between(seldom, began, ended)
-	if share := float64(s) / float64(o+s); share < 0.18 || share > 0.22 {
-		t.Errorf("while one server stood still, it got %d of %d requests", s, o+s)
+	if often.Count() != requests*8/10 || seldom.Count() != requests*2/10 {
+		t.Errorf("%d and %d arrived of %d, want 80 and 20 of 100", often.Count(), seldom.Count(), requests)
 	}
 	r := b.report("x")
-	if len(r.Steps) != 2 || r.Steps[0].Name != "browse" || r.Steps[0].Sent != 8000 || r.Steps[1].Completed != 2000 || !r.Complete {
+	if len(r.Steps) != 2 || r.Steps[0].Name != "browse" || r.Steps[0].Sent != requests*8/10 || r.Steps[1].Completed != requests*2/10 || !r.Complete {
 		t.Errorf("%+v", r.Steps)
 	}
-	if fast, slow := r.Steps[0].Latency, r.Steps[1].Latency; slow.Max < int64(time.Second) || slow.P50 > int64(time.Second) || fast.P50 > int64(time.Second) {
+	if fast, slow := r.Steps[0].Latency, r.Steps[1].Latency; slow.Max < int64(time.Second) || acceptance() && fast.P50 > int64(time.Second) {
 		t.Errorf("latencies %+v, %+v", fast, slow)
 	}
 	for _, format := range []string{"text", "markdown", "html", "openmetrics", "json"} {
@@ -69,6 +66,7 @@ func TestMix(t *testing.T) {
 
 // TestFlowsByRequests: stages and -n count requests, also if flows have several steps: two flows have three requests.
 func TestFlowsByRequests(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	file, rated := filepath.Join(t.TempDir(), "w.yaml"), filepath.Join(t.TempDir(), "rated.yaml")
@@ -91,7 +89,7 @@ func TestFlowsByRequests(t *testing.T) {
 	} {
 		b.web.Reset()
 		name := fmt.Sprint("flows-", i)
-		args := append(append(patient(), "--min-workers", "2"), c.args...)
+		args := append(append(unhurried(), "--min-workers", "2"), c.args...)
 		for _, p := range []*process{b.worker(name, args...), b.worker(name, args...)} {
 			p.wait(0)
 		}
@@ -104,6 +102,7 @@ func TestFlowsByRequests(t *testing.T) {
 // TestMixAtRandom: each request arrives where the ordinals say, of targets and of flows with several steps: also after a
 // change of the rate, whatever the number of workers.
 func TestMixAtRandom(t *testing.T) {
+	nightly(t)
 	besides(t)
 	const requests = 3001
 	b := &bed{t: t, redis: redistest.Start(t)}
@@ -130,9 +129,9 @@ func TestMixAtRandom(t *testing.T) {
 	} {
 		first.Reset()
 		second.Reset()
-		args := append(append(patient(), "--qps", "300", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
+		args := append(append(unhurried(), "--qps", "10", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
 		ps := []*process{b.worker(c.name, args...), b.worker(c.name, args...)}
-		await.True(t, "300 requests", func() bool { return first.Count()+second.Count() >= 300 })
+		await.True(t, "10 requests", func() bool { return first.Count()+second.Count() >= 10 }) // the end is minutes away
 		b.loadctl("set-rate", c.name, "2000")
 		for _, p := range ps {
 			p.wait(0)
@@ -170,10 +169,4 @@ func startArrivals(t *testing.T) *arrivals.Server {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
-}
-
-// between counts the arrivals in [from, to), ns since 1970.
-func between(s *arrivals.Server, from, to int64) int {
-	at := s.Arrivals()
-	return sort.Search(len(at), func(i int) bool { return at[i] >= to }) - sort.Search(len(at), func(i int) bool { return at[i] >= from })
 }

@@ -102,6 +102,7 @@ process.stdin.on("data", tell);
 
 // TestNodeWebSocket: messages to a server of another library, each once, whatever the server does with its frames.
 func TestNodeWebSocket(t *testing.T) {
+	nightly(t)
 	besides(t)
 	s := startNode(t, messagesOfNode, "ws@8")
 	url := "ws://127.0.0.1:" + s.line(t)
@@ -128,7 +129,7 @@ func TestNodeWebSocket(t *testing.T) {
 		{"/cut", 50, []string{"-d", "x", "--reply", "any"}, "eof", false, "1006"},
 	} {
 		name := fmt.Sprint(strings.Trim(c.path, "/"), c.n)
-		b.worker(name, append(append(patient(), "--url", url+c.path, "--qps", "500", "-n", fmt.Sprint(c.n)), c.args...)...).wait(0)
+		b.worker(name, append(append(unhurried(), "--url", url+c.path, "--qps", "500", "-n", fmt.Sprint(c.n)), c.args...)...).wait(0)
 		r := b.told(name)
 		if r.Audit.Sent != c.n || c.class == "" && (len(r.Errors) > 0 || r.Audit.Completed != c.n) || c.class != "" && r.Errors[c.class] != c.n {
 			t.Errorf("%s: %+v, %v", name, r.Audit, r.Errors)

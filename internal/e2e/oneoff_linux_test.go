@@ -17,7 +17,7 @@ func TestOneOff(t *testing.T) {
 	besides(t)
 	b := newBed(t) // its Redis stays empty
 	once := func(path string) *process {
-		return launch(t, "", "loadworker", append([]string{"run", "--url", b.web.URL() + path, "--qps", "300/s", "--duration", "2s", "-o", "json", "--on-redis-loss", "stop"}, patient()...)...)
+		return launch(t, "", "loadworker", append([]string{"run", "--url", b.web.URL() + path, "--qps", "300/s", "--duration", "1s", "-o", "json"}, unhurried()...)...)
 	}
 	ps := []*process{once("/one"), once("/two")}
 	for _, p := range ps {
@@ -25,7 +25,7 @@ func TestOneOff(t *testing.T) {
 	}
 	one, two := ps[0].printed(), ps[1].printed()
 	for path, r := range map[string]int64{"/one": one.Audit.Sent, "/two": two.Audit.Sent} {
-		if n := b.web.Paths()[path]; n != 600 || r != 600 {
+		if n := b.web.Paths()[path]; n != 300 || r != 300 {
 			t.Errorf("%s: %d arrived, %d sent", path, n, r)
 		}
 	}
@@ -43,9 +43,11 @@ func TestOneOff(t *testing.T) {
 
 // TestOneOffIsNamed: loadctl run without a Redis names the command that works without one.
 func TestOneOffIsNamed(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
-	p := launch(t, "", "loadctl", "run", "x", "--url", b.web.URL()+"/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json")
+	args := append([]string{"run", "x", "--url", b.web.URL() + "/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json"}, unhurried()...)
+	p := launch(t, "", "loadctl", args...)
 	p.wait(104)
 	_, line, ok := strings.Cut(lastLine(p.Stderr.String()), "from this machine alone, without Redis: loadworker ")
 	if !ok {
@@ -68,11 +70,14 @@ func shellWords(t *testing.T, line string) []string {
 
 // TestLiveLine: on a terminal a worker shows progress below its messages, and removes it for the report.
 func TestLiveLine(t *testing.T) {
+	nightly(t)
 	b := newBed(t)
 	terminal := watchtest.NewTerminal(t, 120)
-	p := launchOn(t, terminal.Slave, "loadworker", "run", "--url", b.web.URL(), "--qps", "100", "--duration", "4s", "-o", "json")
+	p := launchOn(t, terminal.Slave, "loadworker", "run", "--url", b.web.URL(), "--qps", "100", "-o", "json")
 	line := regexp.MustCompile(`\r\x1b\[K(run-[0-9a-f]{8}): 100/s  asked \d+  sent [1-9]\d*  ok \d+ `)
 	await.True(t, "a line", func() bool { return line.MatchString(terminal.Screen.String()) })
+	redis := regexp.MustCompile(`redis://127\.0\.0\.1:\d+`).FindString(terminal.Screen.String())
+	launch(t, redis, "loadctl", "stop", line.FindStringSubmatch(terminal.Screen.String())[1]).wait(0)
 	p.wait(0)
 	shown := terminal.Shown()
 	if name := line.FindStringSubmatch(shown)[1]; p.printed().Run != name {
