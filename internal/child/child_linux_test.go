@@ -39,11 +39,19 @@ func TestProcess(t *testing.T) {
 
 // TestFrozen: a frozen process does not end by itself, but can be killed.
 func TestFrozen(t *testing.T) {
-	p, err := Start(exec.Command("cat"), nil) // it would end at once, if it were not frozen: its input is empty
+	cmd := exec.Command("cat")
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Start(cmd, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+	if err := input.Close(); err != nil { // it would end now
 		t.Fatal(err)
 	}
 	if code, ended := p.Wait(200 * time.Millisecond); ended {

@@ -3,10 +3,12 @@ package limiters
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
@@ -74,7 +76,7 @@ func TestBeyond(t *testing.T) {
 		t.Fatal(err)
 	}
 	liar[0].terms = [3]float64{0, 0, 1}
-	for deadline := time.Now().Add(time.Minute); ; { // a machine that stands still for a moment explains more
+	await.True(t, "a measurement that detects it", func() bool { // a machine that stands still for a moment explains more
 		s, err := m.measure(t.Context(), liar[0], Rush)
 		if err != nil {
 			t.Fatal(err)
@@ -82,13 +84,8 @@ func TestBeyond(t *testing.T) {
 		if s.Within != (s.Excess <= s.Allowed) {
 			t.Fatalf("%s; x %.1f of %.1f, but within is %t", s.Line(), s.Excess, s.Allowed, s.Within)
 		}
-		if !s.Within {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s; x %.1f of %.1f", s.Line(), s.Excess, s.Allowed)
-		}
-	}
+		return !s.Within
+	})
 }
 
 // TestEnds: when its context ends, a measurement ends in each use, with the cause, and without incomplete results.
@@ -109,11 +106,7 @@ func TestEnds(t *testing.T) {
 			_, err := m.measure(ctx, chosen[0], use)
 			done <- err
 		}()
-		for deadline := time.Now().Add(20 * time.Second); len(redistest.Contents(t, client)) == 0; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: it does not begin", use)
-			}
-		}
+		await.True(t, fmt.Sprintf("the beginning of a %s", use), func() bool { return len(redistest.Contents(t, client)) > 0 })
 		cancel(over)
 		if err := <-done; !errors.Is(err, over) {
 			t.Errorf("%s: %v", use, err)
@@ -143,11 +136,7 @@ func TestLost(t *testing.T) {
 		done <- err
 	}()
 	client := server.Client()
-	for deadline := time.Now().Add(time.Minute); len(client.Keys(t.Context(), "*:totals").Val()) == 0; time.Sleep(time.Millisecond) { // a worker has published
-		if time.Now().After(deadline) {
-			t.Fatal("it does not begin")
-		}
-	}
+	await.True(t, "a snapshot of a worker", func() bool { return len(client.Keys(t.Context(), "*:totals").Val()) > 0 })
 	server.Kill()
 	if err := <-done; !errors.Is(err, errSlow) {
 		t.Errorf("%v", err)
