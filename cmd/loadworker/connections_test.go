@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -55,6 +56,7 @@ func TestConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := dial(t, start)
 			args := []string{"run", "--run", name, "--url", d.URL, "-k", "--qps", "100", "-n", "20", "--max-connections", "40", "--no-check"}
+			cores := runtime.GOMAXPROCS(0) // each worker of this process before may have raised it
 			stdout, stderr, code := execute(append(args, "--preconnect", "40", "--laddr", "127.0.0.2", "--laddr", "::1", "--laddr", "127.0.0.3")...)
 			if code != cli.CodeGood || !strings.Contains(stderr, `msg="connections are open" open=40`) || !strings.Contains(stdout, "200: 20") {
 				t.Fatalf("exit code %d, %s%s", code, stderr, stdout)
@@ -64,7 +66,7 @@ func TestConnections(t *testing.T) {
 			if d.requests != 20 || d.ahead != 40 || d.from["127.0.0.2"]+d.from["127.0.0.3"] != 40 {
 				t.Errorf("%d requests, %d connections before them, from %v", d.requests, d.ahead, d.from)
 			}
-			if n := d.from["127.0.0.2"]; n < 19 || n > 21 { // each core takes turns on its own
+			if n := d.from["127.0.0.2"]; 2*max(n-20, 20-n) > max(2, cores) { // each core takes turns on its own
 				t.Errorf("%d of 40 connections from one of two addresses", n)
 			}
 		})

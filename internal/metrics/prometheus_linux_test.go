@@ -35,13 +35,13 @@ flows:
 `
 
 // run starts a run of flows, with thresholds and two workers. It returns loadctl run and the second worker.
-func (b *bed) run(name string, env []string, duration string) (command, second *child.Process) {
+func (b *bed) run(name string, env []string) (command, second *child.Process) {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "flows.yaml")
 	if err := os.WriteFile(file, []byte(strings.ReplaceAll(flows, "TARGET", b.target)), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	command = b.begin("loadctl", env, "run", name, "--workload", file, "--qps", "300", "--duration", duration, "--min-workers", "2",
+	command = b.begin("loadctl", env, "run", name, "--workload", file, "--qps", "300", "--min-workers", "2",
 		"--threshold", "errors:rate<90%", "--threshold", "latency:p(50)<1ms", "-o", "json")
 	b.worker(name)
 	return command, b.worker(name)
@@ -74,16 +74,21 @@ func TestPrometheus(t *testing.T) {
 	p := b.prometheus()
 	to := receive(t, http.StatusServiceUnavailable)
 	from := time.Now()
-	command, second := b.run("first", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + to.URL, "OTEL_METRIC_EXPORT_INTERVAL=1000"}, "12s")
+	command, second := b.run("first", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + to.URL, "OTEL_METRIC_EXPORT_INTERVAL=1000"})
 	limited := b.begin("loadworker", nil, "run", "--run", "limited", "--url", "http://"+b.target+"/", "--qps", "200", "--duration", "6s", "--max-connections", "1")
 	b.until("500 requests", func() bool { return p.now(`loadctl_requests_sent_total{run="first"}`) > 500 })
 	second.Kill()
+	b.until("its loss", func() bool { return p.now(`loadctl_workers{run="first",state="lost"}`) == 1 })
+	b.until("some pushes", func() bool { return to.count() >= 8 })
+	if stderr, code := b.try(nil, "stop", "first"); code != 0 {
+		t.Fatalf("exit code %d\n%s", code, stderr)
+	}
 	rep := b.ended(command, 98, 99)
 	if code := b.ends(limited); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, limited.Stderr.String())
 	}
 	b.until("the final report", func() bool {
-		return p.now(`loadctl_requests_sent_total{run="first"}`) == float64(rep.Sent) && p.now(`sum(loadctl_run_phase{run="first",phase="ended"})`) == 1
+		return p.now(`loadctl_requests_sent_total{run="first"}`) == float64(rep.Sent) && p.now(`sum(loadctl_run_phase{run="first",phase="stopped"})`) == 1
 	})
 	until := time.Now()
 	p.counts(rep)
@@ -290,7 +295,7 @@ func TestReceiverThatHangs(t *testing.T) {
 	}
 	defer l.Close()
 	command := b.begin("loadctl", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=http://a:hunter2@" + l.Addr().String(), "OTEL_METRIC_EXPORT_INTERVAL=200"},
-		"run", "hangs", "--url", "http://"+b.target+"/", "--qps", "50", "--duration", "3s", "-o", "json")
+		"run", "hangs", "--url", "http://"+b.target+"/", "--qps", "50", "--duration", "3s", "--catch-up", "1h", "--max-lag", "1h", "-o", "json")
 	b.worker("hangs")
 	b.until("the report", func() bool { return strings.HasSuffix(command.Stdout.String(), "}\n") })
 	printed := time.Now()

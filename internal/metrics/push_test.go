@@ -47,6 +47,13 @@ func receive(t *testing.T, statuses ...int) *receiver {
 	return r
 }
 
+// count returns how many exports were taken.
+func (r *receiver) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.taken)
+}
+
 // decode reads the body of an export. The request of the service has the same bytes as MetricsData.
 func decode(t *testing.T, q *http.Request) *otlp.MetricsData {
 	t.Helper()
