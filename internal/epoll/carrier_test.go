@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/internal/worker/clienttest"
 	"github.com/loadctl/loadctl/targets"
@@ -182,25 +183,33 @@ func TestCarriedTimeout(t *testing.T) {
 		alive       bool
 		connections int
 	}{{true, 1}, {false, 2}} {
-		canceled := make(chan struct{}, 1)
+		canceled, arrived := make(chan struct{}, 1), make(chan struct{}, 1)
 		s := serve2(t, true, nil, func(w http.ResponseWriter, r *http.Request) {
 			if strings.HasSuffix(r.URL.Path, "/1") {
 				if c.alive {
 					w.WriteHeader(200)
 					_ = http.NewResponseController(w).Flush()
 				}
+				arrived <- struct{}{}
 				<-r.Context().Done()
 				canceled <- struct{}{}
 			}
 		})
 		spec := two(s.URL + "/${ordinal}")
-		spec.Timeout, spec.Streams = 200*time.Millisecond, 2
+		spec.Timeout, spec.Streams = time.Hour, 2
 		r := newRig(t, spec, targets.Local{}, 1)
 		expect(t, r.do(), 200, "")
-		if got := r.do(); got.Class != targets.ClassTimeout || got.BytesOut == 0 {
+		r.mustSend()
+		p := r.c.inFlight.first
+		r.pollUntil("the request, and the head of its answer", func() bool {
+			return len(arrived) > 0 && (!c.alive || p.rider.on.carrier.heard > p.rider.heard)
+		})
+		r.timeOut()
+		r.pollFor(2)
+		if got := r.got[1].Outcome; got.Class != targets.ClassTimeout || got.BytesOut == 0 {
 			t.Errorf("%+v", got)
 		}
-		<-canceled
+		await.Receive(t, "the end of the request", canceled)
 		expect(t, r.do(), 200, "")
 		if s.opened() != c.connections {
 			t.Errorf("alive %v: %d connections", c.alive, s.opened())

@@ -3,9 +3,11 @@
 package epoll
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/internal/worker/clienttest"
 	"github.com/loadctl/loadctl/pacer"
@@ -95,10 +97,13 @@ func (r *rig) poll(d time.Duration) {
 // pollFor polls until there are n results in total.
 func (r *rig) pollFor(n int) {
 	r.t.Helper()
-	for began := time.Now(); len(r.got) < n; r.poll(50 * time.Millisecond) {
-		if time.Since(began) > 30*time.Second {
-			r.t.Fatalf("%d of %d results", len(r.got), n)
+	for range 20 { // without an allocation
+		if len(r.got) < n {
+			r.poll(50 * time.Millisecond)
 		}
+	}
+	if len(r.got) < n {
+		r.polls(fmt.Sprintf("%d results", n), 50*time.Millisecond, func() bool { return len(r.got) >= n })
 	}
 	if len(r.got) > n {
 		r.t.Fatalf("%d results, want %d", len(r.got), n)
@@ -114,12 +119,29 @@ func (r *rig) do() targets.Outcome {
 	return r.got[n].Outcome
 }
 
+// timeOut lets all requests under way time out: their time is over now, however long it was to be.
+func (r *rig) timeOut() {
+	for p := r.c.inFlight.first; p != nil; p = p.next {
+		p.deadline = r.c.Now()
+	}
+}
+
 // pollUntil polls until a condition holds.
 func (r *rig) pollUntil(what string, ok func() bool) {
 	r.t.Helper()
-	for began := time.Now(); !ok(); r.poll(time.Millisecond) {
-		if time.Since(began) > 30*time.Second {
-			r.t.Fatalf("waited in vain until %s", what)
+	r.polls(what, time.Millisecond, ok)
+}
+
+// polls polls, for at most d each time, until a condition holds.
+func (r *rig) polls(what string, d time.Duration, ok func() bool) {
+	r.t.Helper()
+	await.True(r.t, what, func() bool {
+		for range 20 { // without the pause between two looks
+			if ok() {
+				return true
+			}
+			r.poll(d)
 		}
-	}
+		return ok()
+	})
 }

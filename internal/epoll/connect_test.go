@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -198,11 +199,8 @@ func TestManyConnections(t *testing.T) {
 	r.mustSend() // and is abandoned
 	r.close()
 	r.close() // does nothing
-	for began := time.Now(); descriptors(t) > before; runtime.Gosched() {
-		if time.Since(began) > 10*time.Second { // the server closes its half in its own time
-			t.Fatalf("%d descriptors before, %d after", before, descriptors(t))
-		}
-	}
+	// The server closes its half in its own time.
+	await.True(t, "the end of all sockets", func() bool { return descriptors(t) <= before })
 }
 
 // descriptors returns how many this process has open.

@@ -81,7 +81,6 @@ func TestRepliesWaitForRoom(t *testing.T) {
 		}
 		s = k.send(t, c, s)
 		raw := c.NetConn()
-		_ = raw.SetReadDeadline(time.Now().Add(30 * time.Second))
 		n, err := io.ReadFull(raw, make([]byte, replySize*k.asked))
 		if err != nil {
 			err = fmt.Errorf("%d bytes of %d replies: %w", n, k.asked, err)

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -203,11 +204,7 @@ func TestHandshakeFails(t *testing.T) {
 				}
 			}
 			r.close()
-			for began := time.Now(); descriptors(t) > before; time.Sleep(time.Millisecond) {
-				if time.Since(began) > 10*time.Second {
-					t.Fatalf("%d descriptors before, %d after", before, descriptors(t))
-				}
-			}
+			await.True(t, "the end of all sockets", func() bool { return descriptors(t) <= before })
 		})
 	}
 }
@@ -234,11 +231,7 @@ func TestHandshakeAbandoned(t *testing.T) {
 	}
 	r.mustSend() // and is given up too
 	r.close()
-	for began := time.Now(); descriptors(t) > before; time.Sleep(time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("%d descriptors before, %d after", before, descriptors(t))
-		}
-	}
+	await.True(t, "the end of all sockets", func() bool { return descriptors(t) <= before })
 }
 
 // The client shows its certificate to a server that asks for it.
@@ -491,11 +484,7 @@ func TestSecurePreconnect(t *testing.T) {
 			t.Errorf("%d handshakes", n)
 		}
 		r.close()
-		for began := time.Now(); clean.Load() < connections; time.Sleep(time.Millisecond) {
-			if time.Since(began) > 10*time.Second {
-				t.Fatalf("%d of %d connections were closed", clean.Load(), connections)
-			}
-		}
+		await.True(t, "the end of all connections", func() bool { return clean.Load() >= connections })
 	})
 }
 

@@ -5,6 +5,7 @@ package epoll
 import (
 	"bufio"
 	"crypto/tls"
+	"fmt"
 	"net"
 	"net/http"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/ws"
 	"github.com/loadctl/loadctl/targets/ws/wstest"
@@ -30,10 +32,7 @@ func socketSpec(s *wstest.Server, c wstest.Case) targets.Spec {
 		spec.Checks = []string{c.Check}
 	}
 	if c.Silent {
-		spec.Timeout = 100 * time.Millisecond
-		if strings.HasPrefix(s.URL, "wss:") { // a handshake has to fit into it, on a busy machine too
-			spec.Timeout = time.Second
-		}
+		spec.Timeout = 3 * time.Second // a handshake has to fit into it, on a slow machine too
 	}
 	return spec
 }
@@ -108,11 +107,9 @@ func TestSocketsSayWhy(t *testing.T) {
 				r.pollUntil(before, func() bool { return len(server.Others()) == 1 })
 			}
 			r.close()
-			for deadline := time.Now().Add(10 * time.Second); strings.Join(server.Others(), ", ") != c.want; time.Sleep(time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Errorf("%q: %v, want %s", c.answer, server.Others(), c.want)
-					break
-				}
+			await.True(t, fmt.Sprintf("%q: %s", c.answer, c.want), func() bool { return len(server.Others()) > strings.Count(c.want, ", ") })
+			if got := strings.Join(server.Others(), ", "); got != c.want {
+				t.Errorf("%q: %s, want %s", c.answer, got, c.want)
 			}
 		}
 	}
@@ -174,9 +171,8 @@ func TestSocketFlood(t *testing.T) {
 			began := time.Now()
 			r.pollUntil("some time", func() bool { return time.Since(began) > 200*time.Millisecond })
 			for range 2 {
-				began := time.Now()
-				if got := r.do(); got.Class != targets.ClassTimeout || time.Since(began) > 5*time.Second {
-					t.Errorf("%+v after %v", got, time.Since(began))
+				if got := r.do(); got.Class != targets.ClassTimeout {
+					t.Errorf("%+v", got)
 				}
 			}
 			runtime.GC()

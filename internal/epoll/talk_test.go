@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rpctest"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
@@ -68,11 +69,7 @@ func TestTalks(t *testing.T) {
 					t.Errorf("%d messages on %d streams, want %d on %d", s.Messages(), s.Calls(), messages, streams)
 				}
 				r.close()
-				for began := time.Now(); c.Streams > 0 && s.Finished() == 0; time.Sleep(time.Millisecond) {
-					if time.Since(began) > 10*time.Second {
-						t.Fatal("the stream is not ended")
-					}
-				}
+				await.True(t, "the end of the stream", func() bool { return c.Streams <= 0 || s.Finished() > 0 })
 			})
 		}
 	}

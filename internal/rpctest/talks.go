@@ -34,7 +34,7 @@ func Talks() []Talk {
 		{Name: "it fails", Method: "FullDuplexCall", Body: `{"responseStatus": {"code": 8}}`, Status: "RESOURCE_EXHAUSTED", Class: "status"},
 		{Name: "it ends", Method: "FullDuplexCall", Body: `{"responseStatus": {"code": 0}}`, Status: "OK", Class: "closed"},
 		{Name: "no such method", Method: "HalfDuplexCall", Body: `{}`, Status: "UNIMPLEMENTED", Class: "status", Unsent: true},
-		{Name: "it is silent", Method: "FullDuplexCall", Body: `{}`, Timeout: time.Second, Class: "timeout"},
+		{Name: "it is silent", Method: "FullDuplexCall", Body: `{}`, Timeout: 3 * time.Second, Class: "timeout"},
 		{Name: "it sends too much", Method: "FullDuplexCall", Body: `{"responseParameters": [{"size": 2000}]}`, Limit: 1000, Class: "body-limit"},
 		{Name: "another check", Method: "FullDuplexCall", Body: one, Checks: []string{"json payload.body = B"}, Streams: 1, In: 1, Class: "check json payload.body = B"},
 		{Name: "no message", Method: "FullDuplexCall", Body: `{"responseParameters": [{"size": "${uuid}"}]}`, Class: "request", Streams: -1, Unsent: true},

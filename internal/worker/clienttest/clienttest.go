@@ -4,7 +4,8 @@
 //		clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client { … })
 //	}
 //
-// The clients fire at a real server over real sockets, so these tests take a second and must not run in synctest.
+// The clients fire at a real server over real sockets, so these tests take a second and must not run in synctest. They
+// wait for events, so no machine is too slow for them.
 package clienttest
 
 import (
@@ -13,6 +14,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"math/big"
 	"net"
 	"path/filepath"
@@ -23,6 +25,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -37,9 +40,6 @@ type Options struct {
 
 // Open makes the client under test. The test closes the client. Open may use t.Cleanup for the rest.
 type Open func(t *testing.T, o Options) worker.Client
-
-// soon is how long something may take that should happen at once, on a busy machine.
-const soon = 5 * time.Second
 
 // TestClient runs all tests over TCP, TLS and a Unix socket.
 func TestClient(t *testing.T, open Open) {
@@ -110,7 +110,7 @@ type rig struct {
 	got    map[uint64]worker.Result
 }
 
-// connect opens the client. The zero Options are one connection to the server, and 10 s.
+// connect opens the client. The zero Options are one connection to the server, and an hour.
 func (r *rig) connect(o Options) {
 	r.t.Helper()
 	if o.URL == "" {
@@ -121,7 +121,7 @@ func (r *rig) connect(o Options) {
 	}
 	o.Connections = max(1, o.Connections)
 	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
+		o.Timeout = time.Hour
 	}
 	r.client = r.open(r.t, o)
 }
@@ -165,11 +165,21 @@ func (r *rig) poll(d time.Duration) {
 // pollFor polls until n results are there.
 func (r *rig) pollFor(n int) {
 	r.t.Helper()
-	for began := time.Now(); len(r.got) < n; r.poll(100 * time.Millisecond) {
-		if time.Since(began) > soon {
-			r.t.Fatalf("%d of %d results", len(r.got), n)
+	r.pollUntil(fmt.Sprintf("%d results", n), 100*time.Millisecond, func() bool { return len(r.got) >= n })
+}
+
+// pollUntil polls, for at most d each time, until a condition holds.
+func (r *rig) pollUntil(what string, d time.Duration, ok func() bool) {
+	r.t.Helper()
+	await.True(r.t, what, func() bool {
+		for range 20 { // without the pause between two looks
+			if ok() {
+				return true
+			}
+			r.poll(d)
 		}
-	}
+		return ok()
+	})
 }
 
 // idle asserts that nothing more is reported.
@@ -235,20 +245,21 @@ func testOrder(t *testing.T, r *rig) {
 func testBusy(t *testing.T, r *rig) {
 	r.connect(Options{Connections: 2})
 	defer r.close()
-	const stall = 300 * time.Millisecond
+	const stall = 100 * time.Millisecond
+	began := r.client.Now()
 	r.server.Stall(stall)
 	r.mustSend()
 	r.mustSend()
-	for range 5 {
-		if r.send() {
+	r.pollUntil("an answer", time.Millisecond, func() bool {
+		if len(r.got) == 0 && r.send() {
 			t.Fatal("a third request with two connections, both busy")
 		}
-		r.poll(time.Millisecond)
-	}
+		return len(r.got) > 0
+	})
 	r.pollFor(2)
 	for i := range 2 {
-		if x := r.got[uint64(i)]; x.Done-x.Sent < int64(stall)/2 {
-			t.Errorf("request %d took %v, the server stood still for %v", i, time.Duration(x.Done-x.Sent), stall)
+		if x := r.got[uint64(i)]; x.Done-began < int64(stall)-int64(time.Millisecond) {
+			t.Errorf("request %d ended after %v, the server stood still for %v", i, time.Duration(x.Done-began), stall)
 		}
 	}
 	r.mustSend()
@@ -283,19 +294,21 @@ func testTimeout(t *testing.T, r *rig) {
 	const timeout = 100 * time.Millisecond
 	r.connect(Options{Timeout: timeout})
 	defer r.close()
-	r.server.Stall(400 * time.Millisecond)
-	r.mustSend()
-	r.pollFor(1)
-	x := r.got[0]
-	if x.Outcome.Class != targets.ClassTimeout || x.Done-x.Sent < int64(timeout) {
-		t.Errorf("%+v after %v, want %q after %v", x.Outcome, time.Duration(x.Done-x.Sent), targets.ClassTimeout, timeout)
+	do := func() worker.Result {
+		r.mustSend()
+		r.pollFor(r.sent)
+		return r.got[uint64(r.sent-1)]
 	}
-	time.Sleep(400 * time.Millisecond)
-	r.mustSend()
-	r.pollFor(2)
-	if x := r.got[1]; x.Outcome.Status != 200 {
-		t.Errorf("after a timeout: %+v", x.Outcome)
-	}
+	await.True(t, "a timeout", func() bool { // on a slow machine a stall may be over before the request is there
+		r.server.Stall(4 * timeout)
+		x := do()
+		timedOut := x.Outcome.Class == targets.ClassTimeout
+		if !timedOut && x.Outcome.Status != 200 || timedOut && x.Done-x.Sent < int64(timeout) {
+			t.Fatalf("%+v after %v, want %q after %v", x.Outcome, time.Duration(x.Done-x.Sent), targets.ClassTimeout, timeout)
+		}
+		return timedOut
+	})
+	await.True(t, "a request that succeeds after a timeout", func() bool { return do().Outcome.Status == 200 })
 	r.idle()
 }
 
@@ -335,14 +348,7 @@ func testUntil(t *testing.T, r *rig) {
 	if early > 5 {
 		t.Errorf("poll returned %d times before until, with nothing to report", early)
 	}
-	if late := time.Duration(r.client.Now() - until); late > time.Second {
-		t.Errorf("poll returned %v after until", late)
-	}
-	began := time.Now()
-	r.poll(-time.Hour)
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("a poll until the past took %v", took)
-	}
+	r.poll(-time.Hour) // returns at once
 }
 
 func testWake(t *testing.T, r *rig) {
@@ -357,9 +363,6 @@ func testWake(t *testing.T, r *rig) {
 	}()
 	for time.Since(began) < 20*time.Millisecond {
 		r.poll(time.Hour) // woken meanwhile
-	}
-	if took := time.Since(began); took > soon {
-		t.Errorf("took %v", took)
 	}
 	r.mustSend()
 	r.pollFor(1)
@@ -395,10 +398,8 @@ func testWakes(_ *testing.T, r *rig) {
 		finished.Store(true)
 		r.client.Wake()
 	}()
-	lost := time.AfterFunc(2*soon, func() { panic("a wake was lost: Poll does not return") })
-	defer lost.Stop()
 	for i := 0; !finished.Load(); i++ {
-		r.poll(time.Hour)
+		r.poll(time.Hour) // if a wake was lost it does not return
 		mu.Lock()
 		polls++
 		returned.Broadcast()
@@ -412,19 +413,11 @@ func testWakes(_ *testing.T, r *rig) {
 
 func testClose(t *testing.T, r *rig) {
 	r.connect(Options{Connections: 3})
-	r.server.Stall(time.Minute)
+	r.server.Stall(time.Hour)
 	for range 3 {
 		r.mustSend()
 	}
-	for began := time.Now(); r.server.Count() < 3; r.poll(time.Millisecond) {
-		if time.Since(began) > soon {
-			t.Fatalf("%d of 3 requests arrived", r.server.Count())
-		}
-	}
-	began := time.Now()
-	r.close()
-	if took := time.Since(began); took > soon {
-		t.Errorf("close took %v", took)
-	}
+	r.pollUntil("3 requests to arrive", time.Millisecond, func() bool { return r.server.Count() >= 3 })
+	r.close()       // waits for no answer
 	r.client.Wake() // the Renewer may be about to do so
 }
