@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // TestReach: each server of a workload is tried once, and none gets anything of a request. The error names the step whose
@@ -47,7 +49,7 @@ func TestReach(t *testing.T) {
 	if n := <-heard; n != 0 {
 		t.Errorf("%d bytes were sent", n)
 	}
-	until(t, func() bool { return connections.Load() == 1 })
+	await.True(t, "one connection", func() bool { return connections.Load() == 1 })
 	for _, url := range []string{closed.URL + "/c", "tcp://" + closed.Listener.Addr().String()} {
 		err := reach(url)
 		server, ok := errors.AsType[*Unreached](err)
@@ -55,7 +57,7 @@ func TestReach(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	until(t, func() bool { return connections.Load() == 3 }) // one for each time
+	await.True(t, "three connections", func() bool { return connections.Load() == 3 }) // one for each time
 	if requests.Load() != 0 {
 		t.Errorf("%d requests", requests.Load())
 	}

@@ -11,20 +11,11 @@ import (
 	rpc "google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rpctest"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 	"github.com/loadctl/loadctl/targets/status"
 )
-
-// await waits for what a server is about to see.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for began := time.Now(); !ok(); time.Sleep(time.Millisecond) {
-		if time.Since(began) > 30*time.Second {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
 
 // TestTalks: messages on streams that stay open, at a server of gRPC's own library. Each arrives once.
 func TestTalks(t *testing.T) {
@@ -47,7 +38,7 @@ func TestTalks(t *testing.T) {
 			checkTalk(t, &c, s)
 			target.Close()
 			if kept := int64(c.Streams); kept > 0 {
-				await(t, "the end of the stream", func() bool { return s.Finished() == kept })
+				await.True(t, "the end of the stream", func() bool { return s.Finished() == kept })
 			}
 		})
 	}
@@ -63,7 +54,7 @@ func checkTalk(t *testing.T, c *rpctest.Talk, s *rpctest.Server) {
 	if c.Unsent {
 		messages = 0
 	}
-	await(t, "the messages", func() bool { return s.Messages() >= messages })
+	await.True(t, "the messages", func() bool { return s.Messages() >= messages })
 	if s.Calls() != streams || s.Messages() != messages {
 		t.Errorf("%d messages on %d streams, want %d on %d", s.Messages(), s.Calls(), messages, streams)
 	}
@@ -114,7 +105,7 @@ func TestTalksMakeRoom(t *testing.T) {
 			}
 		}
 	}
-	await(t, "15 streams and calls", func() bool { return s.Calls() == 15 })
+	await.True(t, "15 streams and calls", func() bool { return s.Calls() == 15 })
 }
 
 // TestTalkHalted: nothing is sent after the worker has halted, on a stream that is open either.
@@ -147,7 +138,7 @@ func TestTalkServerGone(t *testing.T) {
 	}
 	s = rpctest.Serve(t, l, false)
 	idle := target.(*httpTarget).pool.idle[0]
-	await(t, "the end of the connection", func() bool { return !idle.session.usable() })
+	await.True(t, "the end of the connection", func() bool { return !idle.session.usable() })
 	for range 2 {
 		if out := target.Do(t.Context(), Call{}); out.Class != "" {
 			t.Errorf("%+v", out)

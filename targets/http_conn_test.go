@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets/http1/http1test"
 )
 
@@ -94,13 +95,7 @@ func fire(t *testing.T, c http1test.Case, url string) {
 		return
 	}
 	// A close or further bytes may be seen a moment later.
-	for range 5000 {
-		if !kept() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Errorf("%s, %s: the connection is kept", c.Name, url)
+	await.True(t, fmt.Sprintf("%s, %s: the end of the connection", c.Name, url), func() bool { return !kept() })
 }
 
 // A long answer is read in large pieces, and counted to the byte.

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
 
@@ -117,7 +118,7 @@ func TestHostileHTTP2(t *testing.T) {
 		all.Wait()
 		x.Check(t, got)
 		if x.Ends {
-			until(t, x.Server.Gone)
+			await.True(t, "the end of the connection", x.Server.Gone)
 		}
 		atRest(t, target)
 	})

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/http2"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
 
@@ -42,7 +43,7 @@ func TestHTTP2DeadlineInAWrite(t *testing.T) {
 		t.Fatal(n)
 	}
 	s := p.idle[0].session
-	until(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.heard > 0 }) // the windows
+	await.True(t, "the windows", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.heard > 0 }) // the windows
 	var all sync.WaitGroup
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
@@ -51,7 +52,7 @@ func TestHTTP2DeadlineInAWrite(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
-	until(t, func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.streams.Streams() == 1 })
+	await.True(t, "the first request", func() bool { s.mu.Lock(); defer s.mu.Unlock(); return s.streams.Streams() == 1 })
 	do(t, target, 200, "")
 	all.Wait()
 }
@@ -141,7 +142,7 @@ func TestHTTP2SlowHandshake(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() { target.Do(ctx, Call{Step: 0}) })
 	p := target.(*mixTarget).steps[0].(*httpTarget).pool
-	until(t, func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.dialling == 1 })
+	await.True(t, "an attempt to connect", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return p.dialling == 1 })
 	if got := target.Do(t.Context(), Call{Step: 1}); got.Class != "" || requests.Load() != 1 {
 		t.Errorf("%+v", got)
 	}

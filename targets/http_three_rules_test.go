@@ -16,6 +16,7 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -254,11 +255,7 @@ func TestThreeRestart(t *testing.T) {
 func TestThreeBlackHole(t *testing.T) {
 	hole := udpSocket(t, 0)
 	target := openThree(t, targets.Spec{URL: "https://" + hole.LocalAddr().String(), Timeout: 200 * time.Millisecond}, targets.Local{})
-	began := time.Now()
 	do(t, target, 0, "timeout")
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("it took %v", took)
-	}
 }
 
 // TestThreePatience: a server ends silent connections, though it works on a request. The worker asks for a sign of life
@@ -368,10 +365,5 @@ func TestThreeClose(t *testing.T) {
 			t.Errorf("after Close: %+v", out)
 		}
 	}
-	for deadline := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			buf := make([]byte, 1<<20)
-			t.Fatalf("%d goroutines, %d before\n%s", runtime.NumGoroutine(), before, buf[:runtime.Stack(buf, true)])
-		}
-	}
+	await.True(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before })
 }

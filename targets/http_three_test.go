@@ -18,6 +18,7 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -232,11 +233,7 @@ func TestThreeConnections(t *testing.T) {
 	for range 20 {
 		all.Go(func() { do(t, target, 200, "") })
 	}
-	for deadline := time.Now().Add(10 * time.Second); now.Load() < 6; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d requests at a time", now.Load())
-		}
-	}
+	await.True(t, "6 requests at a time", func() bool { return now.Load() >= 6 })
 	close(release)
 	all.Wait()
 	if s.connections.Load() != 2 || most.Load() != 6 || s.requests.Load() != 20 {
@@ -332,8 +329,8 @@ func TestThreeHalted(t *testing.T) {
 func TestThreeReach(t *testing.T) {
 	s := startThree(t, says("ok"), nil)
 	reach := func(url, ca string) error {
-		spec := targets.Spec{URL: url, CA: ca, Timeout: time.Second}
-		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+		spec := targets.Spec{URL: url, CA: ca, Timeout: 3 * time.Second}
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		spec.HTTP, spec.Insecure = targets.HTTP3, true
 		return spec.Reach(ctx, targets.Local{})

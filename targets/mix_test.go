@@ -365,7 +365,7 @@ func TestPauses(t *testing.T) {
 
 // TestPreconnectOfMix: each server gets its share of the connections, also while another one does not answer.
 func TestPreconnectOfMix(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var dead, alive atomic.Int64
 	p := &pool{dial: func(ctx context.Context, _ time.Time, to endpoint) (*conn, error) {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/await"
 )
 
 // echoLines answers each line with the same line.
@@ -241,11 +243,7 @@ func awaitHangUp(t *testing.T, target *rawTarget) {
 	target.pool.mu.Lock()
 	idle := target.pool.idle
 	target.pool.mu.Unlock()
-	for deadline := time.Now().Add(5 * time.Second); len(idle) > 0 && !idle[0].hungUp(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the connection stays open")
-		}
-	}
+	await.True(t, "the end of the connection", func() bool { return len(idle) == 0 || idle[0].hungUp() })
 }
 
 // TestSendOnly: without a reply, every payload arrives once and whole, though the server answers and nobody reads that.
@@ -278,11 +276,7 @@ func TestSendOnly(t *testing.T) {
 		defer mu.Unlock()
 		return len(lines)
 	}
-	for deadline := time.Now().Add(10 * time.Second); all() < n; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d of %d lines arrived", all(), n)
-		}
-	}
+	await.True(t, fmt.Sprintf("%d lines", n), func() bool { return all() >= n })
 	mu.Lock()
 	defer mu.Unlock()
 	for line, times := range lines {

@@ -115,9 +115,7 @@ func TestRedisServers(t *testing.T) {
 	server := redistest.Start(t)
 	info := server.Client().Info(t.Context(), "server").Val()
 	target := open(t, Spec{Flows: []Flow{{Name: "f", Steps: []Step{{Name: "a", URL: server.URL(), Body: []byte("PING")}, {Name: "b", URL: server.URL(), Body: []byte("PING")}}}}}, Local{})
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-	defer cancel()
-	got, err := target.(*mixTarget).Servers(ctx)
+	got, err := target.(*mixTarget).Servers(t.Context())
 	if want := []RedisServer{{RunID(info), infoField(info, "redis_version"), server.Addr()}}; err != nil || !slices.Equal(got, want) || len(want[0].ID) != 40 {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
