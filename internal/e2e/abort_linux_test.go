@@ -2,9 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -18,9 +15,9 @@ import (
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
-// TestAbortNeedsNoLoadctl: three workers stop a run whose requests begin to fail, within five seconds of the second
-// failed window in a row. This works with every loadctl killed, and if the judging worker is killed when the first
-// request fails.
+// TestAbortNeedsNoLoadctl: three workers stop a run whose requests begin to fail, on a quiet machine within five seconds
+// of the second failed window in a row. This works with every loadctl killed, and if the judging worker is killed just
+// before the first request fails.
 func TestAbortNeedsNoLoadctl(t *testing.T) {
 	for name, kill := range map[string]bool{"loadctl killed": false, "judge killed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -30,33 +27,29 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 			for _, id := range []string{"w1", "w2", "w3"} {
 				fleet = append(fleet, b.worker("x", "--wait", "--allow-any", "--id", id))
 			}
-			control := exec.Command(filepath.Join(binaries, "loadctl"), append([]string{
-				"run", "x", "--url", web.URL(), "--qps", "300", "--duration", "5m", "--min-workers", "3",
-			}, thresholds("errors:rate<10% over 1s abort after 2", "rate:rate>200 over 2s abort after 2", "latency:p(50)<5s over 5s abort after 1")...)...)
-			control.Env = append(os.Environ(), "LOADCTL_REDIS="+b.url())
-			if err := control.Start(); err != nil {
-				t.Fatal(err)
+			conditions := []string{"errors:rate<10% over 1s abort after 2", "latency:p(50)<1h over 5s abort after 1"}
+			if acceptance() { // a slow machine may send too little
+				conditions = append(conditions, "rate:rate>200 over 2s abort after 2", "latency:p(50)<5s over 5s abort after 1")
 			}
-			t.Cleanup(func() { control.Process.Kill() })
-			await.True(t, "900 requests", func() bool { return web.Count() >= 900 })
-			control.Process.Kill()
-			control.Wait()
-			await.True(t, "600 more", func() bool { return web.Count() >= 1500 }) // nothing is wrong yet
+			control := b.operator(append([]string{"run", "x", "--url", web.URL(), "--qps", "300", "--min-workers", "3"}, thresholds(conditions...)...)...)
+			await.True(t, "the run", func() bool { return web.Count() >= scale[int64](300, 900) })
+			control.Kill()
+			await.True(t, "more requests", func() bool { return web.Count() >= scale[int64](600, 1500) }) // nothing is wrong yet
 			stopped := func() bool { return b.phase("x") == "stopped" }
 			if stopped() {
 				t.Fatal(b.loadctl("events", "x"))
 			}
-			closed := time.Now()
-			web.Close()
 			if kill {
 				judge := ""
 				await.True(t, "a judge", func() bool {
 					judge, _, _ = strings.Cut(b.redis.Client().Get(t.Context(), run.KeysOf("x").Judge).Val(), "/")
 					return judge != ""
 				})
-				fleet[judge[1]-'1'].Cmd.Process.Signal(syscall.SIGKILL)
+				fleet[judge[1]-'1'].Kill()
 				fleet = append(fleet[:judge[1]-'1'], fleet[judge[1]-'0':]...)
 			}
+			closed := time.Now()
+			web.Close()
 			await.True(t, "the stop", stopped)
 			for _, p := range fleet {
 				p.wait(99)
@@ -67,7 +60,7 @@ func TestAbortNeedsNoLoadctl(t *testing.T) {
 			condition := start.Add((closed.Sub(start) + 100*time.Millisecond).Truncate(time.Second) + 2*time.Second)
 			took := at.Sub(condition)
 			t.Logf("the target was gone at %v, the condition was met at %v, the run was stopped %v later", closed.Sub(start), condition.Sub(start), took)
-			if took < -time.Second || took > 5*time.Second {
+			if took < -time.Second || acceptance() && took > 5*time.Second {
 				t.Errorf("stopped %v after the condition", took)
 			}
 			b.gate("x", 99).are(t, threshold.Failed, "errors:rate<10% over 1s abort after 2")
@@ -98,6 +91,7 @@ func (b *bed) stoppedAt(name string) time.Time {
 // TestAbortNeedsProof: it is unknown what a killed worker had sent, so the rate may have been right. The warm-up aborts
 // nothing either.
 func TestAbortNeedsProof(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.web = serve(t, arrivals.Options{ErrorShare: 0.2})
@@ -118,6 +112,7 @@ func TestAbortNeedsProof(t *testing.T) {
 
 // TestNoAbortOfARateThatMayBeRight is the same without errors: the run goes on until it is stopped.
 func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	fleet := b.fleet(3, "x", append(thresholds("rate:rate>200 over 2s abort after 1"), "--qps", "300", "--duration", "12s", "--permit-for", "2s")...)
@@ -133,9 +128,10 @@ func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 
 // TestAbortElsewhere: with the least permissions of a worker, and with the embedded Redis.
 func TestAbortElsewhere(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b, web := newBed(t), serve(t, arrivals.Options{ErrorShare: 1})
-	args := append(thresholds("errors:rate<10% over 1s abort after 1"), "--url", web.URL(), "--qps", "100", "--duration", "1m")
+	args := append(thresholds("errors:rate<10% over 1s abort after 1"), "--url", web.URL(), "--qps", "100")
 	alone := b.worker("alone", append(args, "--redis", "embedded:0")...)
 	b.enter("worker", doctor.WorkerPermissions)
 	b.worker("x", args...).wait(99)

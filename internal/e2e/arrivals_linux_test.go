@@ -25,18 +25,43 @@ type diary struct {
 	at  map[int64][]time.Time
 	all int64
 	bad string // a path that is no number
+
+	held chan struct{} // no request is answered until it is closed; nil = all are answered at once
+}
+
+// hold makes it answer nothing until release, or the end of the test.
+func (d *diary) hold(t *testing.T) {
+	held := make(chan struct{})
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held = held
+	t.Cleanup(d.release)
+}
+
+// release makes it answer all requests.
+func (d *diary) release() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.held != nil {
+		close(d.held)
+		d.held = nil
+	}
 }
 
 func (d *diary) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	n, err := strconv.ParseInt(strings.TrimPrefix(r.URL.Path, "/"), 10, 64)
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if err != nil {
 		d.bad = r.URL.Path
 	}
 	d.at[n] = append(d.at[n], at)
 	d.all++
+	held := d.held
+	d.mu.Unlock()
+	if held != nil {
+		<-held
+	}
 }
 
 // startDiary returns a new diary, and the URL of its requests.

@@ -105,6 +105,7 @@ func without(t *testing.T, texts map[string]string, words ...string) {
 // TestAuth: a fleet of two gets tokens of its own, and renews them. One worker knows only the name of the run. A worker
 // without the secret does not join. The secret and the tokens are nowhere but on the way.
 func TestAuth(t *testing.T) {
+	nightly(t)
 	besides(t)
 	const name, secret = "AUTH_OF_E2E", "hunter2secret"
 	b := &bed{t: t, redis: redistest.Start(t)}
@@ -152,6 +153,7 @@ func TestAuth(t *testing.T) {
 // TestAuthOfSteps: a password in a file that is rotated, for all requests of a mix but one that has a header of its own;
 // without the event loop, because redirects are followed.
 func TestAuthOfSteps(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
 	web := startGuarded(t)
@@ -191,6 +193,7 @@ func TestAuthOfSteps(t *testing.T) {
 
 // TestAuthInline: a password on the command line is stored with the run, and shown nowhere.
 func TestAuthInline(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
 	web := startGuarded(t)

@@ -81,6 +81,7 @@ func (b *bed) oneSlot(name string) {
 
 // TestCluster: a run works on a cluster as on one server, on any of its masters.
 func TestCluster(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	t.Run("from beginning to end", func(t *testing.T) {
@@ -129,6 +130,7 @@ func TestCluster(t *testing.T) {
 
 // TestClusterLimiters: every limiter of a run, with a burst or a window of a quarter of a second.
 func TestClusterLimiters(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
 	const seconds, quarter = 3, clusterRate / 4
@@ -205,6 +207,7 @@ func operated(t *testing.T, c *redistest.Cluster) {
 // TestClusterWithoutTheOthers: the master with the list of runs is killed; the run is on another one. The run is not
 // affected. A worker whose URL names the dead master first can join.
 func TestClusterWithoutTheOthers(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b, name := on(t, redistest.StartCluster(t, 3))
 	ps := b.pair(name, []string{b.url()}, append(patient(), "--duration", "6s")...)
@@ -233,6 +236,7 @@ func TestClusterWithoutTheOthers(t *testing.T) {
 // TestClusterWithoutTheOwner: the master of the run hangs, or crashes and comes back with its saved data. The workers
 // go on by their promises, and reach it again. Nothing is lost.
 func TestClusterWithoutTheOwner(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	for _, c := range []struct {
 		name string

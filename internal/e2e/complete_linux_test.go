@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/results"
@@ -19,9 +19,10 @@ import (
 // ending is a fleet of three whose Redis fails before the end of the run, and is repaired after the workers have ended.
 type ending struct {
 	*bed
-	dir   string // where workers leave their files
-	fleet []*process
-	name  string
+	server *diary
+	dir    string // where workers leave their files
+	fleet  []*process
+	name   string
 }
 
 // failure is one way in which final snapshots do not reach Redis.
@@ -32,36 +33,43 @@ type failure struct {
 	mends   func(e *ending)
 	killed  bool // a worker is killed, so what it sent last is unknown
 	certain bool // no final snapshot can reach Redis
+	quick   bool // workers do not wait for an unreachable Redis
 }
 
 // single is a bed with one server that keeps its data.
 func single(t *testing.T) *bed {
-	b := newBed(t)
-	b.redis = redistest.Start(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
-	return b
+	return &bed{t: t, redis: redistest.Start(t, "--appendonly", "yes", "--repl-diskless-sync-delay", "0")}
 }
 
 // TestCompleteIsTrue: however final snapshots get lost, a report is complete only if it has all arrivals. An incomplete
-// one names the workers and their files, and with all files it has everything.
+// one names the workers and their files, and with all files it has everything. make test does it with the quickest
+// failure.
 func TestCompleteIsTrue(t *testing.T) {
 	t.Parallel()
 	var endings []*ending
-	for _, f := range failures() { // workers wait long for an unreachable Redis, so all break before the first wait
+	all := slices.DeleteFunc(failures(), func(f failure) bool { return testing.Short() && !f.quick })
+	for _, f := range all { // workers wait long for an unreachable Redis, so all break before the first wait
 		e := &ending{bed: f.redis(t), dir: t.TempDir(), name: "x"}
 		if e.cluster != nil {
 			e.name = e.onThisMaster()
 		}
-		e.fleet = e.bed.fleet(3, e.name, "--qps", "300", "--duration", "6s", "--permit-for", "2s", "--save-dir", e.dir)
-		await.True(t, "450 requests", func() bool { return e.web.Count() >= 450 })
+		var url string
+		e.server, url = startDiary(t)
+		e.server.hold(t) // as long as there are no answers, no snapshot is the final one
+		for range 3 {
+			e.fleet = append(e.fleet, e.worker(e.name, "--url", url, "--min-workers", "3", "--qps", "300", "--duration", scale("3s", "6s"), "--permit-for", "2s", "--timeout", "10m", "--save-dir", e.dir))
+		}
+		e.server.more(t, 300)
 		f.breaks(e)
+		e.server.release()
 		endings = append(endings, e)
 	}
-	for i, f := range failures() {
+	for i, f := range all {
 		t.Run(f.name, func(t *testing.T) {
 			e := endings[i]
 			e.t = t
 			for _, p := range e.fleet {
-				<-p.Exited
+				await.Closed(t, "the end of a worker", p.Exited)
 			}
 			f.mends(e)
 			e.check(f)
@@ -80,7 +88,7 @@ func failures() []failure {
 	return []failure{
 		{name: "Redis frozen past the end", redis: single, breaks: freeze, mends: thaw},
 		{
-			name: "memory full until after the end", redis: single, certain: true,
+			name: "memory full until after the end", redis: single, certain: true, quick: true,
 			breaks: func(e *ending) { config(e, "maxmemory", "1") },
 			mends:  func(e *ending) { config(e, "maxmemory", "0") },
 		},
@@ -141,12 +149,7 @@ func demote(e *ending) {
 // sharded is a bed with a cluster whose masters keep their data.
 func sharded(t *testing.T) *bed {
 	t.Helper()
-	web, err := arrivals.Start(arrivals.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { web.Close() })
-	return &bed{t: t, cluster: redistest.StartCluster(t, 3, "--appendonly", "yes", "--cluster-require-full-coverage", "no"), web: web}
+	return &bed{t: t, cluster: redistest.StartCluster(t, 3, "--appendonly", "yes", "--cluster-require-full-coverage", "no")}
 }
 
 // onThisMaster returns the name of a run on another master than the list of runs; that master is the bed's redis.
@@ -162,12 +165,12 @@ func (e *ending) onThisMaster() string {
 // check compares reports with the arrivals: that of Redis, those printed by the workers, and those with files.
 func (e *ending) check(f failure) {
 	e.t.Helper()
-	arrived, files := e.web.Count(), e.files()
+	arrived, files := e.server.count(), e.files()
 	bare := e.report(e.name)
 	if bare.Complete && bare.Audit.Sent != arrived || bare.Audit.Sent > arrived || bare.Running {
 		e.t.Errorf("%d arrived, %+v, complete %v", arrived, bare.Audit, bare.Complete)
 	}
-	if f.certain && (bare.Complete || len(files) != len(e.fleet) || bare.Audit.Sent == arrived) {
+	if f.certain && (bare.Complete || len(files) != len(e.fleet) || bare.Audit.Completed > 0) {
 		e.t.Errorf("complete %v, %d files, %d arrived, %+v", bare.Complete, len(files), arrived, bare.Audit)
 	}
 	notes := strings.Join(bare.Notes, "\n")

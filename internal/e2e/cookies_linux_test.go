@@ -46,6 +46,7 @@ func (p *porter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestCookies: a fleet of two, of which one worker knows only the name of the run, runs 400 flows with the event loop,
 // and as many with TLS. Each request after a login brings the cookie of its own flow, as the answer before it set it.
 func TestCookies(t *testing.T) {
+	nightly(t)
 	besides(t)
 	const flows = 400
 	b := &bed{t: t, redis: redistest.Start(t)}

@@ -14,6 +14,7 @@ import (
 // TestReportRepeatsTheRun: a worker started with the flags of a JSON report makes the same run again. The report also
 // names machines and programs, and a file of each kind can be written.
 func TestReportRepeatsTheRun(t *testing.T) {
+	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	dir := t.TempDir()

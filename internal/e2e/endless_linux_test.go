@@ -23,6 +23,7 @@ const mostMemory = 150 << 20
 // TestEndlessHeads: 1,000 connections with endless heads cost the worker little memory, and are failed requests of
 // their own class.
 func TestEndlessHeads(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	const ok = "HTTP/1.1 200 OK\r\n"

@@ -24,6 +24,7 @@ func (b *bed) reported(name, kind, who string) {
 // TestReportHasEvents: the commands, joins and deaths are in the report, in its archive, and in the report of the
 // archive. So is when which class of errors occurred.
 func TestReportHasEvents(t *testing.T) {
+	nightly(t)
 	besides(t)
 	b := newBed(t)
 	described := []string{"--url", b.web.URL(), "--qps", "200", "--permit-for", "1s", "--expect", "204"}
