@@ -39,6 +39,7 @@ func connect(t *testing.T, s *Server) *redis.Client {
 		t.Fatal(err)
 	}
 	options.PoolSize, options.MaxRetries, options.DialerRetries = 1, -1, 1
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = time.Hour, time.Hour, time.Hour, time.Hour
 	client := redis.NewClient(options)
 	t.Cleanup(func() { client.Close() })
 	if err := client.Ping(t.Context()).Err(); err != nil {

@@ -107,7 +107,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 // create makes a new run, even if the measurement is interrupted in the meantime: else nobody would know of the run and
 // remove it.
 func (m Measurement) create(ctx context.Context, client rdb.Client, spec spec.Spec) (*run.Run, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), netPatience)
 	defer cancel()
 	r, _, err := run.Create(ctx, client, "limiters-"+run.NewID(), spec, run.Options{Keep: time.Hour})
 	return r, err
