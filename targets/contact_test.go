@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
 )
@@ -41,7 +40,7 @@ func TestReach(t *testing.T) {
 		return Flow{Name: "f", Steps: []Step{{Name: "first", URL: web.URL + "/a"}, {Name: "again", URL: web.URL + "/b"}, last}}
 	}
 	reach := func(url string) error {
-		return Spec{Flows: []Flow{flow(url)}}.Reach(within(t, 20*time.Second), Local{})
+		return Spec{Flows: []Flow{flow(url)}}.Reach(t.Context(), Local{})
 	}
 	if err := reach("tcp://" + line); err != nil {
 		t.Error(err)
@@ -61,7 +60,7 @@ func TestReach(t *testing.T) {
 	if requests.Load() != 0 {
 		t.Errorf("%d requests", requests.Load())
 	}
-	if err := (Spec{URL: "redis://" + line, Body: []byte("PING")}).Reach(within(t, 20*time.Second), Local{}); err == nil {
+	if err := (Spec{URL: "redis://" + line, Body: []byte("PING")}).Reach(t.Context(), Local{}); err == nil {
 		t.Error("a server that is no Redis is reached")
 	}
 }

@@ -188,7 +188,7 @@ func TestGRPCAges(t *testing.T) {
 				s.Addr = "localhost:1"
 			}
 			target := calling(t, scheme+"://"+s.Addr+rpctest.Path+"UnaryCall", `{"payload": {"body": "YWJj"}}`, more, Local{MaxConnections: 4})
-			if err := target.(*httpTarget).spec.Reach(within(t, 20*time.Second), Local{}); err != nil {
+			if err := target.(*httpTarget).spec.Reach(t.Context(), Local{}); err != nil {
 				t.Error(err)
 			}
 			const each, clients = 400, 6

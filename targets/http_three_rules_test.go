@@ -234,7 +234,7 @@ func TestThreeRestart(t *testing.T) {
 			serve(dead, func(http.ResponseWriter, *http.Request) { close(begun); <-end })
 			defer dead.Close()
 			defer close(end)
-			target := openThree(t, targets.Spec{URL: "https://" + socket.LocalAddr().String(), Timeout: 2 * time.Second}, targets.Local{})
+			target := openThree(t, targets.Spec{URL: "https://" + socket.LocalAddr().String(), Timeout: 4 * time.Second}, targets.Local{})
 			ended := make(chan targets.Outcome)
 			go func() { ended <- target.Do(context.Background(), targets.Call{}) }()
 			<-begun

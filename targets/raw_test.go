@@ -454,7 +454,7 @@ func TestRawLocals(t *testing.T) {
 		t.Errorf("%d are open", n)
 	}
 	do(t, target, 0, "")
-	if target.(*rawTarget).Opening() || spec.Reach(within(t, 20*time.Second), Local{}) != nil {
+	if target.(*rawTarget).Opening() || spec.Reach(t.Context(), Local{}) != nil {
 		t.Error("it is reachable, and opens nothing")
 	}
 }

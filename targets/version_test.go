@@ -1,14 +1,12 @@
 package targets
 
 import (
-	"context"
 	"errors"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 )
 
 // versioned starts an https server that offers HTTP/2, or does not.
@@ -19,13 +17,6 @@ func versioned(t *testing.T, two bool) string {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s.URL
-}
-
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 func TestSettle(t *testing.T) {
@@ -50,18 +41,18 @@ func TestSettle(t *testing.T) {
 		"beside others":    {flows("redis://127.0.0.1:1", two, "wss://127.0.0.1:1", "tcp://127.0.0.1:1", "grpcs://127.0.0.1:1/a.B/C", "noop://"), HTTP2, 3},
 		"of another route": {Spec{URL: "https://h", ConnectTo: []string{"::" + strings.TrimPrefix(two, "https://")}, Insecure: true, HTTP: HTTPAuto}, HTTP2, 0},
 	} {
-		got, err := c.spec.Settle(within(t, 10*time.Second), Local{})
+		got, err := c.spec.Settle(t.Context(), Local{})
 		if err != nil || got.HTTP != c.version || got.Streams != c.streams {
 			t.Errorf("%s: %q with %d streams, %v", name, got.HTTP, got.Streams, err)
 		}
 	}
 	for _, differ := range []Spec{flows(two, one), flows(two, "http://127.0.0.1:1")} {
-		if _, err := differ.Settle(within(t, 10*time.Second), Local{}); err == nil || !strings.Contains(err.Error(), "speaks HTTP/2, and") {
+		if _, err := differ.Settle(t.Context(), Local{}); err == nil || !strings.Contains(err.Error(), "speaks HTTP/2, and") {
 			t.Errorf("servers that differ: %v", err)
 		}
 	}
 	for _, spec := range []Spec{{URL: "https://127.0.0.1:1", HTTP: HTTPAuto}, {URL: two, HTTP: HTTPAuto}} {
-		if _, err := spec.Settle(within(t, 10*time.Second), Local{}); err == nil || !strings.Contains(err.Error(), "give --http 1.1 or 2") {
+		if _, err := spec.Settle(t.Context(), Local{}); err == nil || !strings.Contains(err.Error(), "give --http 1.1 or 2") {
 			t.Errorf("%s: %v", spec.URL, err)
 		}
 	}

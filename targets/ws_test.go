@@ -472,13 +472,13 @@ func TestWSSpecs(t *testing.T) {
 func TestWSReach(t *testing.T) {
 	for handshake, want := range map[string]string{"": "", "HTTP/1.1 404 Not Found\r\n\r\n": "the server answers 404 Not Found", "nothing\r\n": "not of HTTP/1"} {
 		server := wstest.Start(t, wstest.Case{Handshake: handshake}, nil)
-		err := ofCase(server, wstest.Case{}).Reach(within(t, 20*time.Second), Local{})
+		err := ofCase(server, wstest.Case{}).Reach(t.Context(), Local{})
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) || server.Messages.Load() != 0 {
 			t.Errorf("%q: %v", handshake, err)
 		}
 		once := ofCase(server, wstest.Case{})
 		once.NoKeepAlive = true
-		if err := once.Reach(within(t, 20*time.Second), Local{}); err != nil {
+		if err := once.Reach(t.Context(), Local{}); err != nil {
 			t.Errorf("%q: %v", handshake, err)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadctl/loadctl/internal/await"
+
 	"github.com/loadctl/loadctl/report/record"
 )
 
@@ -157,15 +159,10 @@ func TestMeterStaysFlat(t *testing.T) {
 		}()
 		<-ended
 	}
-	gone := func() bool {
+	await.True(t, "the end of these threads to be known", func() bool {
 		m.Beat()
 		return len(m.machine.tasks) == threadsNow(t)
-	}
-	for deadline := time.Now().Add(20 * time.Second); !gone(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d tasks are known, there are %d", len(m.machine.tasks), threadsNow(t))
-		}
-	}
+	})
 }
 
 func TestNumbers(t *testing.T) {
