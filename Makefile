@@ -75,6 +75,8 @@ acceptance: ## Measure the promises at full size, on a quiet machine (an hour, h
 	@.ci/setup all
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
+	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt' ./cmd/loadworker
+	LOADCTL_E2E=full go test -count=1 -v -run 'Hangs' ./internal/metrics
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
