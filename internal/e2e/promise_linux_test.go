@@ -44,9 +44,9 @@ func TestRunsOutliveTheirState(t *testing.T) {
 		profile []string
 		asked   func(seconds float64) float64
 	}{
-		"constant": {[]string{"--qps", "600", "--duration", "1h"}, func(s float64) float64 { return 600 * s }},
-		"stages": {[]string{"--qps", "0", "--stage", "1s:1200", "--stage", "0s:300", "--stage", "1h:36300"}, // 10/s more each second
-			func(s float64) float64 { return 600 + 300*(s-1) + 5*(s-1)*(s-1) }},
+		"constant": {[]string{"--qps", "200", "--duration", "1h"}, func(s float64) float64 { return 200 * s }},
+		"stages": {[]string{"--qps", "0", "--stage", "1s:400", "--stage", "0s:100", "--stage", "1h:3700"}, // 1/s more each second
+			func(s float64) float64 { return 200 + 100*(s-1) + (s-1)*(s-1)/2 }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,17 +54,17 @@ func TestRunsOutliveTheirState(t *testing.T) {
 			b := &bed{t: t, redis: redistest.Start(t)}
 			args := append(patient(), append(c.profile, "--url", "http://"+o.serve(t)+"/${ordinal}", "--min-workers", "3")...)
 			if !acceptance() {
-				args = append(args, "--permit-for", "1m") // so it does not end in any worker before that is back
+				args = append(args, "--permit-for", "1m", "--timeout", "10m") // no worker and no server is too slow for these
 			}
 			ps := []*process{b.worker("lost", args...), b.worker("lost", args...), b.worker("lost", args...)}
-			o.more(t, 700) // the first stage is over
+			o.more(t, 250) // the first stage is over
 			before, after := b.lose("lost", 3)
 			if !after.StartedAt.Equal(before.StartedAt) || !after.EndsAt.Equal(before.EndsAt) || after.Phase != "running" {
 				t.Errorf("before %+v\nafter %+v", before, after)
 			}
-			o.more(t, 600)
+			o.more(t, 200)
 			if acceptance() { // the quiet time passes too, and nothing is dropped before the stop
-				o.more(t, 7000)
+				o.more(t, 2500)
 				if a := b.report("lost").Audit; a.LateDropped > 0 {
 					t.Errorf("%+v", a)
 				}
@@ -96,8 +96,8 @@ func TestRunsOutliveTheirState(t *testing.T) {
 func TestStopOfALostRun(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	ps := b.fleet(3, "lost", append(patient(), "--qps", "600")...)
-	b.started(600)
+	ps := b.fleet(3, "lost", append(patient(), "--qps", "300")...)
+	b.started(300)
 	if err := b.redis.Client().FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestOnRedisLoss(t *testing.T) {
 			t.Parallel()
 			var o ordinals
 			b := &bed{t: t, redis: redistest.Start(t)}
-			args := append(patient(), "--url", "http://"+o.serve(t)+"/${ordinal}", "--qps", "200", "--min-workers", "2", "--on-redis-loss", loss)
+			args := append(patient(), "--url", "http://"+o.serve(t)+"/${ordinal}", "--qps", "200", "--min-workers", "2", "--on-redis-loss", loss, "--timeout", "10m")
 			ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 			o.more(t, 100)
 			until := b.promised("x", promise)
