@@ -15,6 +15,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/loadctl/loadctl/internal/commands"
 )
 
 const (
@@ -37,17 +39,13 @@ func TestMain(m *testing.M) {
 
 // outside is the process that go test started.
 func outside() int {
-	dir, err := os.MkdirTemp("", "loadctl-chaos-")
+	built, err := commands.Build()
 	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	build := exec.Command("go", "build", "-o", dir+string(filepath.Separator), "../../cmd/loadctl", "../../cmd/loadworker")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	os.Setenv(builtIn, dir)
+	defer built.Remove()
+	os.Setenv(builtIn, built.Dir)
 	if why := isolate(); why != "" {
 		os.Setenv(networked, why)
 		return again(0)

@@ -152,6 +152,9 @@ func TestPauseOnAFullServer(t *testing.T) {
 	besides(t)
 	b := newBed(t)
 	flags, onTheWire := narrow()
+	if !acceptance() { // else what was due before the pause is sent later
+		flags = append(flags, "--catch-up", "10ms", "--max-lag", "10ms")
+	}
 	b.fleet(3, "full", flags...)
 	b.started(300)
 	b.memory("1")

@@ -40,12 +40,20 @@ func TestMix(t *testing.T) {
 		return often.Count() >= o+800 && seldom.Count() >= s+200
 	})
 	for _, p := range ps {
-		p.wait(0)
+		await.Closed(t, "the end of a worker", p.Exited)
+	}
+	r, code, says := b.judged("x")
+	for _, p := range ps {
+		if got := p.Cmd.ProcessState.ExitCode(); got != unless(r, 0) || got != code {
+			t.Errorf("exit code %d, that of the report is %d: %s", got, code, says)
+		}
+	}
+	if err := r.CheckAudit(); err != nil {
+		t.Error(err)
 	}
 	if often.Count() != requests*8/10 || seldom.Count() != requests*2/10 {
 		t.Errorf("%d and %d arrived of %d, want 80 and 20 of 100", often.Count(), seldom.Count(), requests)
 	}
-	r := b.report("x")
 	if len(r.Steps) != 2 || r.Steps[0].Name != "browse" || r.Steps[0].Sent != requests*8/10 || r.Steps[1].Completed != requests*2/10 || !r.Complete {
 		t.Errorf("%+v", r.Steps)
 	}
@@ -53,13 +61,14 @@ func TestMix(t *testing.T) {
 		t.Errorf("latencies %+v, %+v", fast, slow)
 	}
 	for _, format := range []string{"text", "markdown", "html", "openmetrics", "json"} {
-		if shown := b.loadctl("report", "x", "-o", format); !strings.Contains(shown, "browse") {
+		if shown, _, _ := b.try("report", "x", "-o", format); !strings.Contains(shown, "browse") {
 			t.Errorf("the %s report lacks the steps", format)
 		}
 	}
 	archive := filepath.Join(t.TempDir(), "x.loadctl")
-	b.loadctl("report", "x", "--out", archive)
-	if before, after := b.loadctl("report", "x"), b.loadctl("report", archive); !strings.Contains(after, table(before)) {
+	b.try("report", "x", "--out", archive)
+	before, _, _ := b.try("report", "x")
+	if after, _, _ := b.try("report", archive); !strings.Contains(after, table(before)) {
 		t.Errorf("the archive has other steps:\n%s\n%s", before, after)
 	}
 }
