@@ -37,7 +37,7 @@ func runExample(t *testing.T, name string, target []string, args ...string) exam
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append(append(unhurried(), "--workload", file, "--connect-to", "127.0.0.1:8080:"+address, "--min-workers", "2"), args...)
+	args = append(append(steadfast(), "--workload", file, "--connect-to", "127.0.0.1:8080:"+address, "--min-workers", "2"), args...)
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	for _, p := range ps {
 		await.Closed(t, "the end of a worker", p.Exited)

@@ -48,7 +48,7 @@ func TestReportOutlivesFullDisk(t *testing.T) {
 	besides(t)
 	b := newBed(t)
 	out := filepath.Join(t.TempDir(), "report.json")
-	described := append(unhurried(), "--url", b.web.URL(), "--qps", "100", "--duration", "1s", "-o", "json", "--out", out)
+	described := append(steadfast(), "--url", b.web.URL(), "--qps", "100", "--duration", "1s", "-o", "json", "--out", out)
 	worker := b.short("loadworker", append([]string{"run", "--run", "x"}, described...)...)
 	worker.wait(1)
 	reader := b.short("loadctl", "report", "x", "-o", "json", "--out", out)

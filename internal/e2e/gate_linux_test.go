@@ -47,7 +47,7 @@ func unless(r report.Report, code int) int {
 func (b *bed) fires(url string, args ...string) {
 	b.t.Helper()
 	dir := b.t.TempDir()
-	flags := append(unhurried(), "--url", url, "--qps", "200", "--duration", scale("2s", "3s"), "--id", "w1")
+	flags := append(steadfast(), "--url", url, "--qps", "200", "--duration", scale("2s", "3s"), "--id", "w1")
 	b.gated(b.worker("x", slices.Concat(flags, gateOut(dir), args)...), dir)
 }
 
@@ -132,7 +132,7 @@ func TestGate(t *testing.T) {
 		t.Parallel()
 		b, dir := newBed(t), t.TempDir()
 		url, target := b.mortal()
-		flags := append(unhurried(), "--url", url, "--qps", "200", "--id", "w1")
+		flags := append(steadfast(), "--url", url, "--qps", "200", "--id", "w1")
 		p := b.worker("x", slices.Concat(flags, gateOut(dir), thresholds("errors:rate<50% over 1s", "status:count>0"))...)
 		await.True(t, "200 answers", func() bool { return b.soFar("x").Audit.Completed >= 200 })
 		target.Kill()
@@ -156,7 +156,7 @@ func TestGate(t *testing.T) {
 		t.Parallel()
 		b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2}), t.TempDir()
 		worker := b.worker("x", "--wait", "--allow-any")
-		flags := append(unhurried(), "--url", web.URL(), "--qps", "100", "--duration", "1s", "-o", "text")
+		flags := append(steadfast(), "--url", web.URL(), "--qps", "100", "--duration", "1s", "-o", "text")
 		out, says, code := b.try(slices.Concat([]string{"run", "x"}, flags, gateOut(dir), thresholds("errors:rate<1%", "checks:count>0"))...)
 		if code != 99 || !strings.Contains(out, "✗ errors:rate<1%: ") || !strings.Contains(says, "error: run x: 1 of 2 thresholds failed: errors:rate<1%: ") {
 			t.Errorf("exit code %d: %s%s", code, out, says)

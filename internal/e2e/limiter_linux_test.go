@@ -72,7 +72,7 @@ func TestLimiters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
-			ps := b.fleet(2, name, slices.Concat(unhurried(), []string{"--qps", fmt.Sprint(limitedRate), "--duration", scale("0s", "5s")}, c.args)...)
+			ps := b.fleet(2, name, slices.Concat(steadfast(), []string{"--qps", fmt.Sprint(limitedRate), "--duration", scale("0s", "5s")}, c.args)...)
 			if !acceptance() {
 				await.True(t, "requests of both workers", func() bool {
 					r := b.soFar(name)
@@ -120,7 +120,7 @@ func TestLimiterLive(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	b := newBed(t)
-	ps := b.fleet(2, "live", append(unhurried(), "--qps", fmt.Sprint(limitedRate), "--limiter", "token-bucket", "--burst", "100")...)
+	ps := b.fleet(2, "live", append(steadfast(), "--qps", fmt.Sprint(limitedRate), "--limiter", "token-bucket", "--burst", "100")...)
 	b.started(200)
 	b.change("pause", "live")
 	b.change("resume", "live")

@@ -28,7 +28,7 @@ func TestMismatch(t *testing.T) {
 		"http-to-h2c":   "http://" + serving(t, func(l net.Listener) { _ = h2c.Serve(l) }),
 		"https-to-http": strings.Replace(plain.URL, "http:", "https:", 1),
 	} {
-		w := b.worker(name, append(unhurried(), "--url", url, "--qps", "100", "-n", "10", "--no-check")...)
+		w := b.worker(name, append(steadfast(), "--url", url, "--qps", "100", "-n", "10", "--no-check")...)
 		w.wait(0)
 		r := w.printed()
 		notes := strings.Join(r.Notes, "\n")
@@ -37,7 +37,7 @@ func TestMismatch(t *testing.T) {
 		}
 		t.Logf("%s: %v", name, r.Errors)
 	}
-	w := b.worker("right", append(unhurried(), "--url", plain.URL, "--qps", "100", "-n", "10")...)
+	w := b.worker("right", append(steadfast(), "--url", plain.URL, "--qps", "100", "-n", "10")...)
 	w.wait(0)
 	if r := w.printed(); len(r.Notes) != 0 {
 		t.Errorf("%v", r.Notes)

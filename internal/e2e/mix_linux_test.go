@@ -27,7 +27,7 @@ func TestMix(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The end is minutes away until the test has changed the rate.
-	args := append(unhurried(), "--targets", file, "--qps", "20", "-n", fmt.Sprint(requests), "--min-workers", "2", "--timeout", "10m",
+	args := append(steadfast(), "--targets", file, "--qps", "20", "-n", fmt.Sprint(requests), "--min-workers", "2", "--timeout", "10m",
 		"--threshold", "errors{step=cart}:rate<1%", "--threshold", fmt.Sprint("rate{step=browse}:count==", requests*8/10), "--threshold", "latency{step=cart}:max>1s")
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	await.True(t, "20 requests", func() bool { return often.Count()+seldom.Count() >= 20 })
@@ -98,7 +98,7 @@ func TestFlowsByRequests(t *testing.T) {
 	} {
 		b.web.Reset()
 		name := fmt.Sprint("flows-", i)
-		args := append(append(unhurried(), "--min-workers", "2"), c.args...)
+		args := append(append(steadfast(), "--min-workers", "2"), c.args...)
 		for _, p := range []*process{b.worker(name, args...), b.worker(name, args...)} {
 			p.wait(0)
 		}
@@ -138,7 +138,7 @@ func TestMixAtRandom(t *testing.T) {
 	} {
 		first.Reset()
 		second.Reset()
-		args := append(append(unhurried(), "--qps", "10", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
+		args := append(append(steadfast(), "--qps", "10", "-n", fmt.Sprint(requests), "--min-workers", "2"), c.args...)
 		ps := []*process{b.worker(c.name, args...), b.worker(c.name, args...)}
 		await.True(t, "10 requests", func() bool { return first.Count()+second.Count() >= 10 }) // the end is minutes away
 		b.loadctl("set-rate", c.name, "2000")

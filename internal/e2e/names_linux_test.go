@@ -14,9 +14,9 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 )
 
-// unhurried is patient for tests that count all requests of workers that are not killed: nothing that holds a worker up
+// steadfast is patient for tests that count all requests of workers that are not killed: nothing that holds a worker up
 // costs one.
-func unhurried() []string {
+func steadfast() []string {
 	if acceptance() {
 		return nil
 	}
@@ -27,8 +27,8 @@ func TestTwoRunsSideBySide(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	b := newBed(t)
-	one := b.fleet(2, "one", append(unhurried(), "--qps", "500")...)
-	two := b.fleet(2, "two", append(unhurried(), "--qps", "300", "--duration", "4s")...)
+	one := b.fleet(2, "one", append(steadfast(), "--qps", "500")...)
+	two := b.fleet(2, "two", append(steadfast(), "--qps", "300", "--duration", "4s")...)
 	b.started(800)
 	b.loadctl("set-rate", "one", "100")
 	b.loadctl("pause", "one")
@@ -72,7 +72,7 @@ func (b *bed) quiet(name string, arrived func() int64) {
 func TestTheSameNameAgain(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	args := append(unhurried(), "--url", b.web.URL(), "--qps", "200", "--duration", "1s")
+	args := append(steadfast(), "--url", b.web.URL(), "--qps", "200", "--duration", "1s")
 	b.worker("again", args...).wait(0)
 	if n := b.web.Count(); n != 200 {
 		t.Fatalf("%d arrived", n)
@@ -88,12 +88,12 @@ func TestTheSameNameAgain(t *testing.T) {
 	if s := restarted.Stderr.String(); !strings.Contains(s, "ended at ") || restarted.printed().Audit.Sent != 200 || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
-	other := b.worker("again", append(unhurried(), "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...)
+	other := b.worker("again", append(steadfast(), "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...)
 	other.wait(104)
 	if s := other.Stderr.String(); !strings.Contains(s, "qps: 200 there, 300 here") || b.web.Count() != 200 {
 		t.Errorf("%d arrived; %s", b.web.Count(), s)
 	}
-	b.worker("again", append(unhurried(), "--new", "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...).wait(0)
+	b.worker("again", append(steadfast(), "--new", "--url", b.web.URL(), "--qps", "300", "--duration", "1s")...).wait(0)
 	if n, r := b.web.Count(), b.report("again"); n != 500 || r.Audit.Sent != 300 {
 		t.Errorf("%d arrived, %+v", n, r.Audit)
 	}
@@ -130,7 +130,7 @@ func TestWaitForTheRun(t *testing.T) {
 	missing := b.worker("wait", "--allow-any")
 	missing.wait(104)
 	guest := b.worker("wait", "--wait", "--allow-any")
-	host := b.worker("wait", append(unhurried(), "--url", b.web.URL(), "--qps", "100", "-n", "200", "--min-workers", "2")...)
+	host := b.worker("wait", append(steadfast(), "--url", b.web.URL(), "--qps", "100", "-n", "200", "--min-workers", "2")...)
 	guest.wait(0)
 	host.wait(0)
 	if n := b.web.Count(); n != 200 {
@@ -143,7 +143,7 @@ func TestWaitForTheRun(t *testing.T) {
 func TestFirstInterruptDrains(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	ps := b.fleet(2, "drain", append(unhurried(), "--qps", "500")...)
+	ps := b.fleet(2, "drain", append(steadfast(), "--qps", "500")...)
 	b.started(500)
 	if err := ps[0].Cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func TestReportSurvivesTheStream(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	b := newBed(t)
-	ps := b.fleet(2, "long", append(unhurried(), "--qps", "400", "--duration", "2s")...)
+	ps := b.fleet(2, "long", append(steadfast(), "--qps", "400", "--duration", "2s")...)
 	client := b.redis.Client()
 	for _, p := range ps {
 		p.wait(0)

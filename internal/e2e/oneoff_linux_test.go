@@ -17,7 +17,7 @@ func TestOneOff(t *testing.T) {
 	besides(t)
 	b := newBed(t) // its Redis stays empty
 	once := func(path string) *process {
-		return launch(t, "", "loadworker", append([]string{"run", "--url", b.web.URL() + path, "--qps", "300/s", "--duration", "1s", "-o", "json"}, unhurried()...)...)
+		return launch(t, "", "loadworker", append([]string{"run", "--url", b.web.URL() + path, "--qps", "300/s", "--duration", "1s", "-o", "json"}, steadfast()...)...)
 	}
 	ps := []*process{once("/one"), once("/two")}
 	for _, p := range ps {
@@ -46,7 +46,7 @@ func TestOneOffIsNamed(t *testing.T) {
 	nightly(t)
 	besides(t)
 	b := newBed(t)
-	args := append([]string{"run", "x", "--url", b.web.URL() + "/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json"}, unhurried()...)
+	args := append([]string{"run", "x", "--url", b.web.URL() + "/?a=1&b=2", "--qps", "6k/m", "-n", "0.05k", "--min-workers", "3", "-o", "json"}, steadfast()...)
 	p := launch(t, "", "loadctl", args...)
 	p.wait(104)
 	_, line, ok := strings.Cut(lastLine(p.Stderr.String()), "from this machine alone, without Redis: loadworker ")
