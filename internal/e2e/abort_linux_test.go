@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -95,8 +96,11 @@ func TestAbortNeedsProof(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	b.web = serve(t, arrivals.Options{ErrorShare: 0.2})
-	fleet := b.fleet(3, "x", append(thresholds("rate:rate>290 over 1s abort after 1", "errors:rate<10% over 1s abort after 1"),
-		"--qps", "300", "--duration", "1m", "--warmup", "8s", "--permit-for", "2s")...)
+	conditions := []string{"errors:rate<10% over 1s abort after 1"}
+	if acceptance() { // a slow machine may send too little
+		conditions = append(conditions, "rate:rate>290 over 1s abort after 1")
+	}
+	fleet := b.fleet(3, "x", append(thresholds(conditions...), "--qps", "300", "--warmup", "8s", "--permit-for", "2s")...)
 	b.started(300)
 	fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
 	await.True(t, "the stop", func() bool { return b.phase("x") == "stopped" })
@@ -105,7 +109,11 @@ func TestAbortNeedsProof(t *testing.T) {
 	}
 	b.gate("x", 99).are(t, threshold.Failed, "errors:rate<10% over 1s abort after 1")
 	events := b.loadctl("events", "x")
-	if !strings.Contains(events, "threshold errors:rate<10% over 1s abort after 1 failed at second 9") {
+	second := -1
+	if _, after, ok := strings.Cut(events, "threshold errors:rate<10% over 1s abort after 1 failed at second "); ok {
+		fmt.Sscan(after, &second)
+	}
+	if second < 9 || acceptance() && second > 9 {
 		t.Error(events)
 	}
 }
@@ -115,14 +123,22 @@ func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	b := newBed(t)
-	fleet := b.fleet(3, "x", append(thresholds("rate:rate>200 over 2s abort after 1"), "--qps", "300", "--duration", "12s", "--permit-for", "2s")...)
-	await.True(t, "600 requests", func() bool { return b.web.Count() >= 600 })
-	fleet[0].Cmd.Process.Signal(syscall.SIGKILL)
-	for _, p := range fleet[1:] {
-		<-p.Exited
+	// The two that remain send 2/3 of the rate, which is not more than the limit. The third part may have been sent. A slow
+	// machine may be late by a third of the window.
+	args := append(thresholds("rate:rate>20 over 10s abort after 1"), "--qps", "30", "--permit-for", "10s")
+	if acceptance() {
+		args = append(thresholds("rate:rate>200 over 2s abort after 1"), "--qps", "300", "--permit-for", "2s")
 	}
+	fleet := b.fleet(3, "x", append(unhurried(), args...)...)
+	b.started(60)
+	fleet[0].Kill()
+	killed := time.Now()
+	await.True(t, "some seconds more than the window", func() bool { return time.Since(killed) > 14*time.Second || b.phase("x") == "stopped" })
 	if events := b.loadctl("events", "x"); strings.Contains(events, "threshold") {
 		t.Error(events)
+	}
+	for _, p := range fleet[1:] {
+		p.Kill() // a stop would wait for what the killed one may send
 	}
 }
 

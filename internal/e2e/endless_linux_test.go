@@ -45,7 +45,7 @@ func TestEndlessHeads(t *testing.T) {
 				address = "127.0.0.1:0"
 			}
 			e := startEndless(t, c.network, address, c.begin, c.with, c.encrypted)
-			args := []string{"--qps", "max", "--max-connections", "1000", "--timeout", "20s"}
+			args := []string{"--qps", "max", "--max-connections", "1000", "--timeout", "10m"}
 			switch {
 			case c.network == "unix":
 				args = append(args, "--url", "http://endless/", "--unix-socket", address)

@@ -27,7 +27,7 @@ func TestReportHasEvents(t *testing.T) {
 	nightly(t)
 	besides(t)
 	b := newBed(t)
-	described := []string{"--url", b.web.URL(), "--qps", "200", "--permit-for", "1s", "--expect", "204"}
+	described := []string{"--url", b.web.URL(), "--qps", "100", "--timeout", "1h", "--permit-for", scale("5s", "1s"), "--expect", "204"}
 	stays := b.worker("pictured", append(described, "--id", "stays")...)
 	dies := b.worker("pictured", append(described, "--id", "dies")...)
 	b.started(50)
