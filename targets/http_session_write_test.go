@@ -86,7 +86,7 @@ func TestHTTP2StuckConnection(t *testing.T) {
 				_, err = c.Write(http2test.Frame(99, 0, 0, nil))
 			}
 		})
-		target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 12<<20), Streams: streams, Timeout: time.Second}, Local{MaxConnections: 1})
+		target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 12<<20), Streams: streams, Timeout: 3 * time.Second}, Local{MaxConnections: 1})
 		do(t, target, 0, ClassTimeout)
 		do(t, target, 200, "")
 		atRest(t, target)

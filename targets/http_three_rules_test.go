@@ -303,7 +303,7 @@ func TestThreeTimeout(t *testing.T) {
 		}
 	}, nil)
 	local := targets.Local{MaxConnections: 1}
-	target := openThree(t, targets.Spec{URL: s.url + "/slow", Timeout: time.Second}, local)
+	target := openThree(t, targets.Spec{URL: s.url + "/slow", Timeout: 3 * time.Second}, local)
 	do(t, target, 0, "timeout")
 	do(t, target, 0, "timeout")
 	if n := s.connections.Load(); n != 1 {

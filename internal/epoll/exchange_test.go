@@ -263,7 +263,7 @@ func TestFarewell(t *testing.T) {
 		c.Close()
 		close(said)
 	})
-	r := newRig(t, targets.Spec{URL: url, Timeout: time.Second}, targets.Local{}, 1)
+	r := newRig(t, targets.Spec{URL: url, Timeout: time.Hour}, targets.Local{}, 1)
 	r.mustSend()
 	r.pollUntil("the request is written", func() bool { return r.c.places[0].state == reading })
 	close(say)

@@ -145,7 +145,7 @@ func TestNoStampedeAfterResets(t *testing.T) {
 	var first atomic.Bool
 	reset.Add(connections - 1)
 	cut := make(chan struct{})
-	r := newRig(t, targets.Spec{Timeout: 500 * time.Millisecond, URL: serve(t, func(c *net.TCPConn) {
+	r := newRig(t, targets.Spec{Timeout: 3 * time.Second, URL: serve(t, func(c *net.TCPConn) {
 		stays := first.CompareAndSwap(false, true)
 		opened.Done()
 		if stays {
