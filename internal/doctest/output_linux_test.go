@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 )
@@ -27,6 +28,9 @@ type outputs struct {
 
 // TestOutputs runs all commands that print JSON, in all situations that affect it.
 func TestOutputs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	t.Parallel()
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
@@ -77,7 +81,7 @@ func (o *outputs) begin(code int, command string) *process {
 // result returns the output of a command that has ended.
 func (o *outputs) result(p *process) any {
 	o.t.Helper()
-	p.wait(time.Minute) // a promise, and the clock of moved: 21 s
+	p.wait()
 	words := strings.Fields(p.step.text)
 	return o.schemas.check(o.t, words[0]+" "+words[1], p.Stdout.String())
 }
@@ -91,15 +95,7 @@ func (o *outputs) print(command string) any {
 // await runs a command until its output is as wanted.
 func (o *outputs) await(command string, wanted func(doc any) bool) {
 	o.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		doc := o.print(command)
-		if wanted(doc) {
-			return
-		}
-		if time.Now().After(deadline) {
-			o.t.Fatalf("%s: waited in vain, the last output is %v", command, doc)
-		}
-	}
+	await.True(o.t, command+" to be as wanted", func() bool { return wanted(o.print(command)) })
 }
 
 // is tells whether a document has a member with this value.
@@ -134,7 +130,7 @@ func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
 // phases is a run that is started and stopped by commands, with workers that leave in every way.
 func phases(o *outputs) {
-	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 5s -H Cookie:a=1", "loadctl status phases", "loadctl workers phases"
+	const create, status, workers = "loadctl create phases --url http://127.0.0.1:8080/ --qps 300 --permit-for 15s -H Cookie:a=1", "loadctl status phases", "loadctl workers phases"
 	worker := func(id string, code int) *process {
 		return o.begin(code, "loadworker run --run phases --wait --allow-hosts 127.0.0.1 --id "+id)
 	}
@@ -208,7 +204,7 @@ func putOff(o *outputs) {
 // searched is a search whose highest rate passes.
 func searched(o *outputs) {
 	worker := o.begin(0, "loadworker run --run searched --wait --allow-any")
-	doc := o.print("loadctl search searched --url noop:// --slo 'latency:p(99)<1s' --slo 'errors:rate<1%' --from 100 --to 100 --step-for 2s")
+	doc := o.print("loadctl search searched --url noop:// --slo 'latency:p(99)<14s' --slo 'errors:rate<1%' --from 100 --to 100 --step-for 15s --catch-up 1m --max-lag 1m")
 	if !all(is("end", "above"), is("rate", number(100)), is("failed", number(0)))(doc) {
 		o.t.Errorf("%v", doc)
 	}
@@ -270,7 +266,7 @@ func compared(o *outputs) {
 	dir := o.t.TempDir()
 	fire := func(name, url, flags string) string {
 		file := dir + "/" + name + ".loadctl"
-		o.begin(0, "loadworker run --run compared-"+name+" --qps 100 --duration 6s --url "+url+" --out "+file+" "+flags).end(20 * time.Second)
+		o.begin(0, "loadworker run --run compared-"+name+" --qps 100 --duration 6s --url "+url+" --out "+file+" "+flags).end()
 		return file
 	}
 	web, err := arrivals.Start(arrivals.Options{Status: 503, Latency: 100 * time.Millisecond})
@@ -278,7 +274,7 @@ func compared(o *outputs) {
 		o.t.Fatal(err)
 	}
 	defer web.Close()
-	good, bad := fire("good", "http://127.0.0.1:8080/", "--max-lag 1h"), fire("bad", web.URL(), "--max-lag 50ms --max-connections 2")
+	good, bad := fire("good", "http://127.0.0.1:8080/", "--max-lag 1h --catch-up 1h"), fire("bad", web.URL(), "--max-lag 50ms --max-connections 2")
 	o.print("loadctl compare --force " + good + " " + bad)
 	o.print("loadctl compare --force " + bad + " " + good)
 	o.result(o.begin(99, "loadctl compare --force "+good+" "+bad+" --fail-on 'errors:rate>1%' --fail-on 'errors:rate<-1%' --fail-on 'latency:p(99.9)>1%'"))
@@ -298,14 +294,16 @@ func judged(o *outputs) {
 	worker.kill(syscall.SIGKILL)
 }
 
-// away is a run whose Redis does not answer for some seconds.
+// away is a run whose Redis does not answer until a worker has noticed.
 func away(o *outputs) {
 	worker := o.begin(0, "loadworker run --run away --url noop:// --qps 100")
 	worker.says(`(created run)`)
 	o.await("loadctl status away", is("phase", "running"))
-	if err := o.redis.Client().Do(context.Background(), "CLIENT", "PAUSE", 3000, "ALL").Err(); err != nil {
-		o.t.Fatal(err)
-	}
+	o.redis.Pause()
+	worker.says(`(no snapshot published)`)
+	noticed := time.Now()
+	await.True(o.t, "more than a moment", func() bool { return time.Since(noticed) > 3*time.Second })
+	o.redis.Resume()
 	o.await("loadctl report away", func(doc any) bool {
 		object, _ := doc.(map[string]any)
 		return one(is("kind", "outage"))(object["events"])
@@ -319,7 +317,7 @@ func gone(o *outputs) {
 	alone := o.begin(1, "loadworker run --run gone --url noop:// --qps 100")
 	alone.says(`(created run)`)
 	o.await("loadctl status gone", is("phase", "running"))
-	o.start(step{text: "loadctl rm gone --force"}).wait(10 * time.Second)
+	o.start(step{text: "loadctl rm gone --force"}).wait()
 	o.result(alone)
 }
 

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
@@ -72,6 +72,9 @@ func sessions(text string) [][]step {
 }
 
 func TestSessions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it")
+	}
 	for _, d := range documents(t) {
 		for _, steps := range sessions(d.text) {
 			alone := slices.ContainsFunc(steps, func(s step) bool { return strings.HasSuffix(s.text, " demo") })
@@ -161,20 +164,20 @@ func (s *session) run(steps []step) {
 			s.awaitPort(step)
 			continue
 		}
-		p.wait(40 * time.Second)
+		p.wait()
 	}
 	stays := func(p *process) bool {
 		return slices.ContainsFunc(s.servers, func(v server) bool { return v.stays && strings.Contains(p.step.text, v.command) })
 	}
 	for _, p := range s.background {
 		if !stays(p) {
-			p.wait(20 * time.Second) // the run is over: it ends by itself
+			p.wait() // the run is over: it ends by itself
 		}
 	}
 	for _, p := range s.background {
 		if stays(p) {
 			p.kill(syscall.SIGTERM) // reaches the shell too, if there is one: the exit code may be of either
-			p.end(20 * time.Second)
+			p.end()
 			p.compare()
 		}
 	}
@@ -187,16 +190,13 @@ func (s *session) awaitPort(st step) {
 		if !strings.Contains(st.text, v.command) {
 			continue
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		await.True(s.t, fmt.Sprintf("%s:%d: somebody to listen at %s", s.name, st.line, v.addr), func() bool {
 			conn, err := net.Dial("tcp", v.addr)
 			if err == nil {
 				conn.Close()
-				break
 			}
-			if time.Now().After(deadline) {
-				s.t.Fatalf("%s:%d: nobody listens at %s", s.name, st.line, v.addr)
-			}
-		}
+			return err == nil
+		})
 	}
 }
 
@@ -235,19 +235,18 @@ func (p *process) kill(signal syscall.Signal) { _ = syscall.Kill(-p.Cmd.Process.
 func (p *process) says(pattern string) string {
 	p.session.t.Helper()
 	re := regexp.MustCompile(pattern)
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if m := re.FindStringSubmatch(p.printed()); m != nil {
-			return m[1]
-		}
-	}
-	p.session.t.Fatalf("%s does not print %s\n%s", p.step.text, pattern, p.printed())
-	return ""
+	var m []string
+	await.True(p.session.t, p.step.text+" to print "+pattern, func() bool {
+		m = re.FindStringSubmatch(p.printed())
+		return m != nil
+	})
+	return m[1]
 }
 
 // wait waits for the end, and compares exit code and output with the document.
-func (p *process) wait(patience time.Duration) {
+func (p *process) wait() {
 	p.session.t.Helper()
-	p.end(patience)
+	p.end()
 	code := p.Cmd.ProcessState.ExitCode()
 	if code == 98 && p.step.code == 0 && strings.Contains(p.printed(), "the generator was the limit") {
 		return // on a busy machine a run has no verdict
@@ -262,11 +261,9 @@ func (p *process) where() string {
 	return fmt.Sprintf("%s:%d: $ %s", p.session.name, p.step.line, p.step.text)
 }
 
-func (p *process) end(patience time.Duration) {
+func (p *process) end() {
 	p.session.t.Helper()
-	if _, ended := p.Wait(patience); !ended {
-		p.session.t.Fatalf("%s: does not end within %v\n%s", p.where(), patience, p.printed())
-	}
+	await.Closed(p.session.t, "the end of "+p.where(), p.Exited)
 }
 
 // compare looks for each line that the document shows.
