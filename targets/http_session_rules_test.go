@@ -113,6 +113,7 @@ func TestHTTP2Cancel(t *testing.T) {
 
 // A connection on which nothing came while a request waited for all its time takes no other request: it may be dead.
 func TestHTTP2NoSignOfLife(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	var connections connectionCount
 	var n atomic.Int64
 	url := serve2(t, false, func(_ http.ResponseWriter, r *http.Request) {

@@ -20,6 +20,7 @@ import (
 
 // A request whose time ends while bodies are written takes no other request with it.
 func TestHTTP2DeadlineInAWrite(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
 		_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
@@ -59,6 +60,7 @@ func TestHTTP2DeadlineInAWrite(t *testing.T) {
 
 // A connection whose server reads nothing more takes no other request, though the server goes on to talk.
 func TestHTTP2StuckConnection(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	for _, streams := range []int{1, 2} {
 		var connections atomic.Int64
 		addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {

@@ -217,6 +217,7 @@ func TestThreeShutdown(t *testing.T) {
 // TestThreeRestart: a server that restarts says so if it can (a stateless reset), or nothing. In both cases no further
 // request fails: a connection without a sign of life takes none.
 func TestThreeRestart(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	for name, key := range map[string]*quic.StatelessResetKey{"reset": {1}, "timeout": nil} {
 		t.Run(name, func(t *testing.T) {
 			socket := udpSocket(t, 0)
@@ -297,6 +298,7 @@ func TestThreeFewStreams(t *testing.T) {
 // TestThreeTimeout: a slow answer is a timeout, and its connection carries the next request, as the server confirms what
 // comes.
 func TestThreeTimeout(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	s := startThree(t, func(_ http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
 			<-r.Context().Done()

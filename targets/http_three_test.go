@@ -327,6 +327,7 @@ func TestThreeHalted(t *testing.T) {
 
 // TestThreeReach: a handshake tells whether there is a server, and sends no request.
 func TestThreeReach(t *testing.T) {
+	t.Parallel() // it waits for a timeout
 	s := startThree(t, says("ok"), nil)
 	reach := func(url, ca string) error {
 		spec := targets.Spec{URL: url, CA: ca, Timeout: 3 * time.Second}

@@ -61,6 +61,9 @@ func TestNobodysAfterAPromise(t *testing.T) {
 		for when, wait := range map[string]time.Duration{"at once": 0, "later": 1500 * time.Millisecond} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				each(t, func(t *testing.T, b *bed) {
+					if testing.Short() && wait == 0 && strings.HasSuffix(t.Name(), "embedded") {
+						t.Skip("make test-all runs it")
+					}
 					r, _ := b.create("x", mortal(3*time.Second), run.Options{})
 					m := b.member(r, "w").start().supplied()
 					want := m.promised()

@@ -168,7 +168,7 @@ func TestRestorePaused(t *testing.T) {
 // TestRestoreNothing: a run that is over by its plan is restored as ended.
 func TestRestoreNothing(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		spec := constant(1000)
+		spec := permitted(1000)
 		spec.Duration = time.Second
 		r, _ := b.create("r", spec, Options{})
 		m := b.member(r, "w").start()
