@@ -34,6 +34,7 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 # Packages whose tests run whole fleets of processes. They run one after the other, and after the units: fleets that share
 # the cores disturb one another, and most of their tests run in parallel already.
 FLEETS := /internal/(e2e|chaos|doctest)$$
+# Most tests of units wait, so more packages run at once than there are cores: -p 8.
 units   = $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = -count=1 -p 1 -parallel 8 $$(go list ./... | grep -E '$(FLEETS)')
 # Arithmetic in one goroutine, scripts that Redis executes, and browsers: the race detector has nothing to find there.
@@ -48,14 +49,14 @@ tested:
 test: ## Test all units, scripts and simulations, and a fleet for each promise (5 minutes; installs what it needs)
 	@.ci/setup test
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
-	@.ci/tier units  go test -short -timeout 15m $(units)
+	@.ci/tier units  go test -short -p 8 -timeout 15m $(units)
 	@.ci/tier fleets go test -short -timeout 15m $(fleets)
 
 test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 minutes)
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
-	@.ci/tier races   go test -short -race -timeout 15m $(raced)
-	@.ci/tier units   go test -timeout 15m $(units)
+	@.ci/tier races   go test -short -race -p 8 -timeout 15m $(raced)
+	@.ci/tier units   go test -p 8 -timeout 15m $(units)
 	@.ci/tier fleets  go test -timeout 20m $(fleets)
 	@.ci/tier shipped $(MAKE) --no-print-directory shipped
 
@@ -77,6 +78,7 @@ acceptance: ## Measure the promises at full size, on a quiet machine (an hour, h
 	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt' ./cmd/loadworker
 	LOADCTL_E2E=full go test -count=1 -v -run 'Hangs' ./internal/metrics
+	LOADCTL_E2E=full go test -count=1 ./internal/link ./internal/run
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
