@@ -123,9 +123,14 @@ func (s *stage) clockError(late int64) int64 {
 //
 //	asked ≤ Rmax·(stop − start) + 1
 //	arrived ≤ asked + overrun
+//
+// If only the laws in Redis tell the rate, their integral takes the place of Rmax·(stop − start).
 func (s *stage) whole(a report.Audit) {
 	s.t.Helper()
 	most := int64(s.law.most()*float64(s.stoppedAt-s.startedAt)/1e9) + 1
+	if s.asLawsSay {
+		most = int64(s.asked(s.startedAt, s.stoppedAt)) + 1
+	}
 	if a.Asked > most || s.row.arrived > a.Asked+a.Overrun {
 		s.t.Errorf("%d arrived in %v, where at most %d may: %+v", s.row.arrived, time.Duration(s.stoppedAt-s.startedAt), most, a)
 	}
