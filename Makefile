@@ -31,12 +31,11 @@ build: ## Build bin/loadctl and bin/loadworker
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
-# Packages whose tests run whole fleets of processes. They run one after the other, and after the units: fleets that share
-# the cores disturb one another, and most of their tests run in parallel already.
+# Packages whose tests run whole fleets of processes. They run after the units, many at once: most of their time they wait.
 FLEETS := /internal/(e2e|chaos|doctest)$$
 # Most tests of units wait, so more packages run at once than there are cores: -p 8.
 units   = $$(go list ./... | grep -v -E '$(FLEETS)')
-fleets  = -count=1 -p 1 -parallel 8 $$(go list ./... | grep -E '$(FLEETS)')
+fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Arithmetic in one goroutine, scripts that Redis executes, and browsers: the race detector has nothing to find there.
 PURE   := /report(/|$$)|/internal/(compare|model|sim|ui)$$|/lua$$
 raced   = $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
@@ -50,14 +49,14 @@ test: ## Test all units, scripts and simulations, and a fleet for each promise (
 	@.ci/setup test
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
 	@.ci/tier units  go test -short -p 8 -timeout 15m $(units)
-	@.ci/tier fleets go test -short -timeout 15m $(fleets)
+	@.ci/tier fleets go test -short -count=1 -p 1 -parallel 8 -timeout 15m $(fleets)
 
 test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 minutes)
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
 	@.ci/tier races   go test -short -race -p 8 -timeout 15m $(raced)
 	@.ci/tier units   go test -p 8 -timeout 15m $(units)
-	@.ci/tier fleets  go test -timeout 20m $(fleets)
+	@.ci/tier fleets  go test -count=1 -p 3 -parallel 16 -timeout 20m $(fleets)
 	@.ci/tier shipped $(MAKE) --no-print-directory shipped
 
 # What is shipped: modules of their own. Go does not see that files outside of them change.

@@ -124,7 +124,7 @@ func searchSite(t *testing.T, tab *browsertest.Tab, home string) {
 		t.Fatal("deadman: nothing found")
 	}
 	tab.Do(chromedp.Navigate(to))
-	if !browsertest.Value[bool](tab, `document.getElementById('content').textContent.includes('deadman')`) {
+	if !browsertest.Value[bool](tab, `document.getElementById('content').textContent.toLowerCase().includes('deadman')`) {
 		t.Errorf("%s, which was found, does not have the word", to)
 	}
 }

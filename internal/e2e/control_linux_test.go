@@ -272,6 +272,7 @@ func TestWeights(t *testing.T) {
 // their share, on a quiet machine within a period of half a second.
 func TestJoinAndKill(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	rate := scale[int64](400, 2000)
 	args := []string{"--qps", fmt.Sprint(rate), "--on-redis-loss", "stop"}
@@ -492,6 +493,7 @@ func TestStalledServer(t *testing.T) {
 
 func TestRedisCallsDoNotGrowWithTheRate(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	perSecond := map[string]float64{}
 	for _, qps := range []string{"100", scale("5000", "20000")} {

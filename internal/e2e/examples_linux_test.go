@@ -169,6 +169,7 @@ func TestItemsExample(t *testing.T) {
 // TestDayExample: a day in 12 s. Each second has as many requests as two hours of the file, at a thousandth of its rates.
 func TestDayExample(t *testing.T) {
 	nightly(t)
+	besides(t)
 	seconds := daySeconds(t)
 	var asked, most int64
 	for _, n := range seconds {

@@ -106,6 +106,7 @@ func TestMax(t *testing.T) {
 // rate.
 func TestMaxIsOperated(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newSlowBed(t)
 	op := b.operator("run", "x", "--url", b.web.URL(), "--qps", "max", "--min-workers", "2", "-o", "json")
 	ps := []*process{b.guest("x", "--max-connections", "4"), b.guest("x", "--max-connections", "4")}
@@ -206,6 +207,7 @@ func TestMaxKilled(t *testing.T) {
 // back.
 func TestMaxWithoutRedis(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newSlowBed(t)
 	const permit = 10 * time.Second // nothing delays a worker by as much
 	p := b.worker("x", b.circling("--permit-for", permit.String())...)

@@ -57,6 +57,7 @@ func still(t *testing.T, tab *browsertest.Tab) {
 // TestPageFollowsARun: a page draws a run as it goes, marks a command, and in the end has the numbers of the report.
 func TestPageFollowsARun(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	ps := b.fleet(2, "x", append(patient(), "--qps", "200")...)
 	u := b.ui()
@@ -123,6 +124,7 @@ func to(t *testing.T, tab *browsertest.Tab, what string) {
 // TestPageByKeyboard: the keyboard alone changes the rate, pauses, resumes and stops a run.
 func TestPageByKeyboard(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -170,6 +172,7 @@ func TestPageByKeyboard(t *testing.T) {
 // steps.
 func TestPageRateOfFlows(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	file := filepath.Join(t.TempDir(), "flows.yaml")
 	text := "base: " + b.web.URL() + "\nflows:\n  shop:\n    - list: {get: /list}\n    - cart: {get: /cart}\n    - pay: {get: /pay}\n"
@@ -197,6 +200,7 @@ func TestPageRateOfFlows(t *testing.T) {
 // does not know the browser, it says what to do.
 func TestPageConnectsAgain(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -217,6 +221,7 @@ func TestPageConnectsAgain(t *testing.T) {
 // TestPageReadOnly: without --control no command can be given, and the page says why.
 func TestPageReadOnly(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -247,6 +252,7 @@ func (b *bed) pathOf(tab *browsertest.Tab, path string) string {
 // TestPageSpoiled: what somebody has written into Redis is text. TestPageNamesAreText has more of it.
 func TestPageSpoiled(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	b.worker("x", "--url", b.web.URL()+"/a", "--qps", "50", "--duration", "3s")
 	await.True(t, "the run", func() bool { return b.read("x").Phase != "" })
@@ -276,6 +282,7 @@ func TestPageSpoiled(t *testing.T) {
 // 2 s.
 func TestPagesAgree(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	b.fleet(1, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -317,6 +324,7 @@ func TestPagesAgree(t *testing.T) {
 // TestPageMemoryOfARun: a page that follows a run for long uses no more memory than after a short time.
 func TestPageMemoryOfARun(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	b.fleet(2, "x", append(patient(), "--qps", "100")...)
 	b.started(10)
@@ -342,6 +350,7 @@ func TestPageMemoryOfARun(t *testing.T) {
 // then it can be removed anyway.
 func TestPageRemovesAWorker(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newBed(t)
 	ps := b.fleet(2, "x", append(patient(), "--qps", "100")...)
 	b.started(10)

@@ -20,6 +20,7 @@ import (
 // On a quiet machine the reports say which of them was the limit. report/record tests how they tell.
 func TestWhoseLimit(t *testing.T) {
 	nightly(t)
+	besides(t)
 	load := []string{"--qps", scale("2k", "60k"), "--duration", scale("1s", "4s"), "--id", "w1"}
 	t.Run("generator", func(t *testing.T) {
 		if !acceptance() {
@@ -79,6 +80,7 @@ func (b *bed) limits(run string) report.WorkerReport {
 // not connect, the report names no endpoint.
 func TestWhoseLimitAClosedLoopWas(t *testing.T) {
 	nightly(t)
+	besides(t)
 	b := newSlowBed(t)
 	b.worker("few", b.circling("--duration", "3s")...).wait(0)
 	if w := b.limits("few"); w.MostInFlight != 8 || !limited(w, "endpoint") && acceptance() { // otherwise the machine is busy
