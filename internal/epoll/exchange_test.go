@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -270,6 +271,35 @@ func TestFarewell(t *testing.T) {
 	<-said // no Poll before both are there
 	r.pollFor(1)
 	expect(t, r.got[0].Outcome, 200, "")
+}
+
+// TestAnswerAfterTheTimeout: a whole answer that has come when its time is over is a timeout.
+func TestAnswerAfterTheTimeout(t *testing.T) {
+	asked, answer, answered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	url := serve(t, func(c *net.TCPConn) {
+		if !request(bufio.NewReader(c)) {
+			return
+		}
+		close(asked)
+		<-answer
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		close(answered)
+	})
+	r := newRig(t, targets.Spec{URL: url, Timeout: time.Hour}, targets.Local{}, 1)
+	r.mustSend()
+	r.pollUntil("the request to arrive", func() bool {
+		select {
+		case <-asked:
+			return true
+		default:
+			return false
+		}
+	})
+	close(answer)
+	await.Closed(t, "the answer", answered)
+	r.timeOut()
+	r.pollFor(1)
+	expect(t, r.got[0].Outcome, 200, targets.ClassTimeout)
 }
 
 // A server that drips bytes does not answer in time. What is known of the answer remains.
