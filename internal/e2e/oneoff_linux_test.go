@@ -71,7 +71,6 @@ func shellWords(t *testing.T, line string) []string {
 // TestLiveLine: on a terminal a worker shows progress below its messages, and removes it for the report.
 func TestLiveLine(t *testing.T) {
 	nightly(t)
-	besides(t)
 	b := newBed(t)
 	terminal := watchtest.NewTerminal(t, 120)
 	p := launchOn(t, terminal.Slave, "loadworker", "run", "--url", b.web.URL(), "--qps", "100", "-o", "json")
