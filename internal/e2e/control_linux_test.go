@@ -499,7 +499,7 @@ func TestRedisCallsDoNotGrowWithTheRate(t *testing.T) {
 	for _, qps := range []string{"100", scale("5000", "20000")} {
 		before := b.calls()
 		start := time.Now()
-		for _, p := range b.fleet(2, "calls-"+qps, "--qps", qps, "--duration", scale("5s", "20s"), "--catch-up", "1h", "--max-lag", "1h") {
+		for _, p := range b.fleet(2, "calls-"+qps, "--qps", qps, "--duration", scale("5s", "20s"), "-c", "30000", "--catch-up", "1h", "--max-lag", "1h") {
 			p.wait(0)
 		}
 		calls := b.calls() - before
