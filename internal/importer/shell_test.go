@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -77,7 +78,9 @@ func FuzzSplit(f *testing.F) {
 // TestSplitAsBash: bash splits the same.
 func TestSplitAsBash(t *testing.T) {
 	for _, text := range []string{`'a b'"c d"\ e`, `"a\"b\\c\d\$e" '' ""`, `$'\'\n\x41\102\u00e9\z\x4g'`, "a \\\n b\\\nc", `a$ "b$"`, "'a\nb' c#d # e", `"a\` + "\n" + `b"`, `$'a'b'c'`} {
-		out, err := exec.Command("bash", "-c", `LC_ALL=C.UTF-8; printf '<%s>' `+text).Output()
+		bash := exec.Command("bash", "-c", `printf '<%s>' `+text)
+		bash.Env = append(os.Environ(), "LC_ALL=C.UTF-8") // it reads the text before it could set that itself
+		out, err := bash.Output()
 		all, err2 := split(text)
 		if got := texts(all); err != nil || err2 != nil || strings.TrimSuffix(got, "\n") != string(out) {
 			t.Errorf("%q: %q, bash %q, %v %v", text, got, out, err, err2)
