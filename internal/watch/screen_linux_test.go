@@ -61,6 +61,9 @@ func withBug(where string) (code int) {
 
 // TestBugsGiveTheTerminalBack: after a panic anywhere, and after an end at once, the shell is as it was.
 func TestBugsGiveTheTerminalBack(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it: it needs tmux")
+	}
 	t.Parallel()
 	program, err := os.Executable()
 	if err != nil {
