@@ -268,13 +268,6 @@ func (b *bed) restore(r *run.Run, started int64, laws []lease.Law) {
 	}
 }
 
-// permitted is constant, with promises of a second.
-func permitted(qps int64) spec.Spec {
-	s := constant(qps)
-	s.PermitFor = time.Second
-	return s
-}
-
 // failover makes the server look like another one, to the run and its workers.
 func (b *bed) failover(r *run.Run) {
 	b.Helper()
