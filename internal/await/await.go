@@ -30,6 +30,20 @@ func True(t testing.TB, what string, ok func() bool) {
 	}
 }
 
+// Polled is True for what only happens while poll is called. It polls without a pause, as long as little is missing.
+func Polled(t testing.TB, what string, poll func(), ok func() bool) {
+	t.Helper()
+	True(t, what, func() bool {
+		for range 20 {
+			if ok() {
+				return true
+			}
+			poll()
+		}
+		return ok()
+	})
+}
+
 // Receive returns the next value of a channel, or the zero value if the channel is closed. Only the goroutine of the
 // test may call it.
 func Receive[T any](t testing.TB, what string, from <-chan T) T {

@@ -41,6 +41,7 @@ func TestWaitsSayWhatDidNotHappen(t *testing.T) {
 	for name, wait := range map[string]func(t testing.TB){
 		"true":    func(t testing.TB) { True(t, "an event", func() bool { return false }) },
 		"receive": func(t testing.TB) { Receive(t, "an event", never) },
+		"polled":  func(t testing.TB) { Polled(t, "an event", func() {}, func() bool { return false }) },
 		"closed":  func(t testing.TB) { Closed(t, "an event", never) },
 		"done":    func(t testing.TB) { Done(t, "an event", func() { <-never }) },
 	} {

@@ -97,7 +97,7 @@ func TestPaceOfAFleet(t *testing.T) {
 // figure.
 func TestThrong(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it builds a command and runs a throng")
 	}
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", dir, "../../cmd/loadctl")

@@ -18,7 +18,7 @@ import (
 // the other tools out, so that it needs no more than the other tests.
 func TestSmoke(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it builds a command and takes all cores")
 	}
 	if err := needCores(); err != nil {
 		t.Fatal(err)

@@ -50,7 +50,7 @@ func (c *wallClock) step(d time.Duration) { binary.NativeEndian.PutUint64(c.offs
 // TestWallClock: the server's clock follows its setting, and no other clock changes.
 func TestWallClock(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs gcc")
 	}
 	server, clock := newWallClock(t)
 	for _, d := range []time.Duration{0, -5 * time.Second, -300 * time.Millisecond, 5 * time.Second, 300 * time.Millisecond} {

@@ -104,7 +104,7 @@ func command(t *testing.T, name string, args ...string) string {
 
 func TestExamples(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it builds and runs examples")
 	}
 	t.Parallel()
 	if out := command(t, "pacer"); !strings.Contains(out, "slot 5 is due after 1.414214s") {
@@ -117,7 +117,7 @@ func TestExamples(t *testing.T) {
 
 func TestFleetScript(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it builds and runs examples")
 	}
 	t.Parallel()
 	out := output(t, "bash", "examples/fleet.sh")

@@ -29,7 +29,7 @@ type outputs struct {
 // TestOutputs runs all commands that print JSON, in all situations that affect it.
 func TestOutputs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs fleets for a minute")
 	}
 	t.Parallel()
 	schemas := loadSchemas(t)

@@ -73,7 +73,7 @@ func sessions(text string) [][]step {
 
 func TestSessions(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it plays all sessions of the documents")
 	}
 	for _, d := range documents(t) {
 		for _, steps := range sessions(d.text) {

@@ -135,13 +135,5 @@ func (r *rig) pollUntil(what string, ok func() bool) {
 // polls polls, for at most d each time, until a condition holds.
 func (r *rig) polls(what string, d time.Duration, ok func() bool) {
 	r.t.Helper()
-	await.True(r.t, what, func() bool {
-		for range 20 { // without the pause between two looks
-			if ok() {
-				return true
-			}
-			r.poll(d)
-		}
-		return ok()
-	})
+	await.Polled(r.t, what, func() { r.poll(d) }, ok)
 }

@@ -68,7 +68,7 @@ func (b *bed) ended(command *child.Process, codes ...int) (rep report.Report) {
 // TestPrometheus: a real Prometheus scrapes a run of which a worker is killed. It has what the report has.
 func TestPrometheus(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs Prometheus, or minutes")
 	}
 	b := newBed(t)
 	p := b.prometheus()
@@ -285,7 +285,7 @@ func (b *bed) promtool() {
 // run prints one warning, without secrets.
 func TestReceiverThatHangs(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs Prometheus, or minutes")
 	}
 	t.Parallel()
 	b := newBed(t)
@@ -328,7 +328,7 @@ func (b *bed) try(env []string, args ...string) (stderr string, code int) {
 // run continues on the page.
 func TestRedisRestartedEmpty(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs Prometheus, or minutes")
 	}
 	t.Parallel()
 	b := newBed(t)

@@ -62,7 +62,7 @@ func TestNobodysAfterAPromise(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				each(t, func(t *testing.T, b *bed) {
 					if testing.Short() && wait == 0 && strings.HasSuffix(t.Name(), "embedded") {
-						t.Skip("make test-all runs it")
+						t.Skip("make test-all runs it: the real server is enough in make test")
 					}
 					r, _ := b.create("x", mortal(3*time.Second), run.Options{})
 					m := b.member(r, "w").start().supplied()

@@ -42,7 +42,7 @@ const shown = `document.querySelectorAll("figure:not([hidden]) canvas").length >
 // wider than the screen. With -update this makes the pictures of the documentation.
 func TestPageLooks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	frame := withSteps(onStage(t, 520))
 	s := newStage(t, func() Frame { return frame })
@@ -205,7 +205,7 @@ func (s *stage) compared(t *testing.T) {
 // TestPageComparesAnyway: a refusal says why, and the page offers to compare anyway.
 func TestPageComparesAnyway(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	s := newStage(t, func() Frame { return Frame{} })
 	s.runs = listed()

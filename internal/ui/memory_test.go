@@ -50,7 +50,7 @@ func (s *stage) next(t *testing.T, frame *Frame, n int64) {
 // and though the view changes.
 func TestPageMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	frame := withSteps(onStage(t, 520))
 	s := newStage(t, func() Frame { return frame })
@@ -85,7 +85,7 @@ func TestPageMemory(t *testing.T) {
 // are.
 func TestPageKeepsItsPlace(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	frame := onStage(t, 520)
 	s := newStage(t, func() Frame { return frame })
@@ -116,7 +116,7 @@ func TestPageKeepsItsPlace(t *testing.T) {
 // TestPageNamesAreText: a script in any text of a run is text, in every view.
 func TestPageNamesAreText(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	const evil = `<img src=x onerror=alert(1)>"'></script><script>alert(1)</script>`
 	frame := withSteps(onStage(t, 520))

@@ -63,7 +63,7 @@ func processLog(t *testing.T, log []byte) []byte {
 // total count.
 func TestHLogReadByHdrHistogram(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs Java")
 	}
 	rng := rand.New(rand.NewPCG(9, 9))
 	var s record.Series
@@ -92,7 +92,7 @@ func TestHLogReadByHdrHistogram(t *testing.T) {
 // The same at full precision, which is what HGRM writes.
 func TestHGRMEqualsHdrHistogram(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs Java")
 	}
 	rng := rand.New(rand.NewPCG(10, 10))
 	total := record.NewSnapshot("w", "i")

@@ -93,7 +93,7 @@ func isQuiet(t *testing.T, tab *browsertest.Tab) {
 // TestHTMLOfAllKinds: each kind of report on a phone, with ink in its charts, and a sentence in place of the others.
 func TestHTMLOfAllKinds(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	browser := browsertest.Start(t)
 	for name, r := range htmlKinds(t) {
@@ -129,7 +129,7 @@ func TestHTMLOfAllKinds(t *testing.T) {
 // on a wall; it follows later changes of the look. With -update this makes the pictures of the documentation.
 func TestHTMLLooks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
@@ -195,7 +195,7 @@ func picture(t *testing.T, tab *browsertest.Tab, from string, height int64, name
 // TestHTMLChangesItsLook: charts are redrawn when the page becomes light or narrow; on paper they are light.
 func TestHTMLChangesItsLook(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	browser := browsertest.Start(t)
 	file, _ := htmlOf(t, tenMinutes(t))
@@ -235,7 +235,7 @@ func TestHTMLChangesItsLook(t *testing.T) {
 // TestHTMLShowsTheJSON: the tables behind the charts equal the JSON report.
 func TestHTMLShowsTheJSON(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	r := tenMinutes(t)
 	file, _ := htmlOf(t, r)
@@ -292,7 +292,7 @@ func TestHTMLShowsTheJSON(t *testing.T) {
 // failures.
 func TestHTMLLastPoint(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	browser := browsertest.Start(t)
 	for failed, want := range map[int64]string{0: "0:09 to 0:10: asked 200/s, sent 293/s, ok 291/s, failed 2/s", 1: "0:10 to 0:11: asked 10/s, sent 10/s, ok 9/s, failed 1/s"} {
@@ -315,7 +315,7 @@ const focused = `(e => [e.tagName, e.className, e.getAttribute("aria-label") ?? 
 // TestHTMLByKeyboard: the keyboard alone can do all that a mouse can do.
 func TestHTMLByKeyboard(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{})
@@ -375,7 +375,7 @@ func TestHTMLByKeyboard(t *testing.T) {
 // TestHTMLIsNamed: each part has a name for screen readers.
 func TestHTMLIsNamed(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{})
@@ -396,7 +396,7 @@ func TestHTMLIsNamed(t *testing.T) {
 // TestHTMLWithoutScript: the verdict, the numbers and the tables work without JavaScript, and the charts take no room.
 func TestHTMLWithoutScript(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it")
+		t.Skip("make test-all runs it: it needs a browser")
 	}
 	file, _ := htmlOf(t, tenMinutes(t))
 	tab := browsertest.Start(t).Open(t, file, browsertest.Look{Plain: true})

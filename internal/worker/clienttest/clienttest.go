@@ -171,15 +171,7 @@ func (r *rig) pollFor(n int) {
 // pollUntil polls, for at most d each time, until a condition holds.
 func (r *rig) pollUntil(what string, d time.Duration, ok func() bool) {
 	r.t.Helper()
-	await.True(r.t, what, func() bool {
-		for range 20 { // without the pause between two looks
-			if ok() {
-				return true
-			}
-			r.poll(d)
-		}
-		return ok()
-	})
+	await.Polled(r.t, what, func() { r.poll(d) }, ok)
 }
 
 // idle asserts that nothing more is reported.
