@@ -22,20 +22,26 @@ const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 // serve accepts connections until the test ends, and serves each with f; it returns the URL.
 func serve(t *testing.T, f func(*net.TCPConn)) string {
 	t.Helper()
+	return serveNth(t, func(_ int64, c *net.TCPConn) { f(c) })
+}
+
+// serveNth is serve, and tells f which connection it is: 1, 2, …, in the order in which they were opened.
+func serveNth(t *testing.T, f func(int64, *net.TCPConn)) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
 	go func() {
-		for {
+		for n := int64(1); ; n++ {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
 			go func() {
 				defer c.Close()
-				f(c.(*net.TCPConn))
+				f(n, c.(*net.TCPConn))
 			}()
 		}
 	}()

@@ -1,7 +1,7 @@
 package mux_test
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -95,61 +95,73 @@ func TestOneSocket(t *testing.T) {
 	})
 }
 
-// TestNoCallWaitsForAReply: with a long round trip, calls that begin together end together.
+// TestNoCallWaitsForAReply: a server that answers nothing until it has 10 calls gets 10 calls that begin together.
 func TestNoCallWaitsForAReply(t *testing.T) {
 	t.Parallel()
-	const trip = time.Second // much longer than what a busy machine adds
-	client, _, _ := shared(t, far(t, redistest.Start(t).Addr(), trip))
-	var all sync.WaitGroup
-	for range 10 { // the streams are there from now on
-		all.Go(func() { must(t, client.Ping(t.Context()).Err()) })
+	const calls = 10
+	addr, hold := gathering(t, redistest.Start(t).Addr(), "ping", calls)
+	client, _, _ := shared(t, addr)
+	together := func() {
+		var all sync.WaitGroup
+		for range calls {
+			all.Go(func() {
+				if err := client.Ping(t.Context()).Err(); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		await.Done(t, "10 answers", all.Wait)
 	}
-	all.Wait()
-	began := time.Now()
-	for range 10 {
-		all.Go(func() { must(t, client.Ping(t.Context()).Err()) })
-	}
-	all.Wait()
-	if took := time.Since(began); took > 3*trip {
-		t.Errorf("10 calls took %v, a round trip takes %v", took, trip)
-	}
+	together() // the streams are there from now on
+	hold.Store(true)
+	together()
 }
 
-// far returns the address of a proxy that delays what the server says.
-func far(t *testing.T, server string, delay time.Duration) string {
+// gathering returns the address of a proxy. Once hold is set, it passes nothing on that the server says, until `many`
+// calls of a command have come.
+func gathering(t *testing.T, server, command string, many int) (addr string, hold *atomic.Bool) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { l.Close() })
+	hold = new(atomic.Bool)
+	all := make(chan struct{})
 	go func() {
-		for {
-			near, err := l.Accept()
-			if err != nil {
-				return
-			}
-			away, err := net.Dial("tcp", server)
-			if err != nil {
-				near.Close()
-				return
-			}
-			go func() {
-				io.Copy(away, near)
-				away.Close()
-			}()
-			go func() {
-				defer near.Close()
-				for b := make([]byte, 64<<10); ; {
-					n, err := away.Read(b)
-					if err != nil {
-						return
+		near, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer near.Close()
+		away, err := net.Dial("tcp", server)
+		if err != nil {
+			return
+		}
+		go func() {
+			defer away.Close()
+			came := 0
+			for lines := bufio.NewScanner(io.TeeReader(near, away)); lines.Scan(); {
+				if hold.Load() && lines.Text() == command {
+					if came++; came == many {
+						close(all)
 					}
-					said := bytes.Clone(b[:n])
-					time.AfterFunc(delay, func() { near.Write(said) })
 				}
-			}()
+			}
+		}()
+		for b := make([]byte, 64<<10); ; {
+			n, err := away.Read(b)
+			if err != nil {
+				return
+			}
+			if hold.Load() {
+				select {
+				case <-all:
+				case <-t.Context().Done():
+				}
+			}
+			_, _ = near.Write(b[:n])
 		}
 	}()
-	return l.Addr().String()
+	return l.Addr().String(), hold
 }
 
 // TestMessages: messages come in order, also beside calls, and also in a burst of 10,000.
@@ -239,42 +251,48 @@ func TestLostSocket(t *testing.T) {
 // TestSilence: a call that gives up ends no other call, and a server keeps its connection after a short pause. After a
 // longer silence it loses it.
 func TestSilence(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	client, lines, sockets := shared(t, server.Addr())
-	subscribe(t, client, lines, "news")
-	call := func(patience time.Duration) error {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
-		defer cancel()
-		return client.Ping(ctx).Err()
-	}
-	server.Pause()
-	patient := make(chan error, 1)
-	go func() { patient <- call(10 * time.Second) }()
-	if err := call(100 * time.Millisecond); err == nil {
-		t.Error("a server that stands still has answered")
-	}
-	server.Resume()
-	if err := <-patient; err != nil {
-		t.Errorf("a call was lost because another one gave up: %v", err)
-	}
-	must(t, call(10*time.Second))
-	if n := sockets.Load(); n != 1 {
-		t.Errorf("%d sockets after a moment, want 1", n)
-	}
-	server.Pause()
-	for range 4 {
-		if err := call(250 * time.Millisecond); err == nil {
-			t.Error("a server that stands still has answered")
+	synctest.Test(t, func(t *testing.T) {
+		const silence = 500 * time.Millisecond
+		servers := make(chan net.Conn, 2)
+		lines := mux.New(func(context.Context, string, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go io.Copy(io.Discard, theirs)
+			servers <- theirs
+			return ours, nil
+		})
+		defer lines.Close()
+		call := func() net.Conn {
+			c, err := lines.Dial(t.Context(), "tcp", "server")
+			must(t, err)
+			_, err = c.Write([]byte("*1\r\n$4\r\nPING\r\n"))
+			must(t, err)
+			return c
 		}
-	}
-	select {
-	case <-lines.Lost():
-	default:
-		t.Error("a server has not answered for 1 s, and its connection is still there")
-	}
-	server.Resume()
-	must(t, call(10*time.Second))
+		patient, hasty := call(), call()
+		server := <-servers
+		time.Sleep(silence)
+		must(t, hasty.Close())
+		_, err := server.Write([]byte("+PONG\r\n+PONG\r\n"))
+		must(t, err)
+		answer := make([]byte, 16)
+		if n, err := patient.Read(answer); err != nil || string(answer[:n]) != "+PONG\r\n" {
+			t.Errorf("a call was lost because another one gave up: %q, %v", answer[:n], err)
+		}
+
+		patient, hasty = call(), call()
+		if len(servers) > 0 {
+			t.Error("a second connection after a short pause")
+		}
+		time.Sleep(silence + time.Millisecond)
+		must(t, hasty.Close())
+		if _, err := patient.Read(answer); err == nil || !strings.Contains(err.Error(), "no answer for 500ms") {
+			t.Errorf("the connection of a server that does not answer: %v", err)
+		}
+		defer call().Close()
+		if len(servers) != 1 {
+			t.Error("no other connection after a long silence")
+		}
+	})
 }
 
 // TestRefused: the error has the server's own words, and it is not asked again at once: 100 calls in a row cause few
