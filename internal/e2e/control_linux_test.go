@@ -372,9 +372,8 @@ func TestKilledShare(t *testing.T) {
 				}
 				known = time.Now()
 			} else {
-				await.True(t, "its share to be left alone", func() bool { return b.dead(name).State == "silent" })
-				ends := b.dead(name).PromisedUntil
 				await.True(t, "the end of its promise", func() bool { return b.dead(name).State == "lost" })
+				ends := b.dead(name).LastSeen.Add(c.permit)
 				alone := (b.askedAt(name, ends) - b.askedAt(name, killed)) / 4
 				await.True(t, "what it was promised to be counted as lost", func() bool { return b.report(name).Audit.Lost >= alone-10 })
 			}
