@@ -325,12 +325,13 @@ local function releases(m, c)
   return any
 end
 
--- receive: gives m the free pieces of its target.
+-- receive: gives m the free pieces of its target. When the rate is changed, a piece may be free for a moment: a law that
+-- begins before the slot from which the piece was given up has no other owner. These slots are given too.
 local function receive(m)
   if m.leaving or b.free == 0 then return false end
   local got = pull(FREE, minus(target(m), held(m)))
   if #got == 0 then return false end
-  local g, k = slot(b.now)
+  local g, k = slot(b.now - MAKE_UP)
   for _, s in ipairs(got) do
     s.fg, s.fk = later(s.fg, s.fk, g, k)
     s.sg, s.sk = close('', s, s.fg, s.fk)
@@ -411,6 +412,7 @@ local function renew(c)
     claim(m, c)
     if #target(m) == 0 and b.begun == 1 and b.quiet == 0 and c.leaving == 0 and not m.leaving then welcome(m) end
   end
+  local handed = m.leaving and #held(m) == 0
   local changed = not again and c.epoch == b.epoch and releases(m, c)
   if c.leaving > 0 and not m.leaving then
     if m.state == PRESENT then leaves(m) end
@@ -424,8 +426,10 @@ local function renew(c)
     touch(m)
   end
   joinNeighbours(m)
-  if m.leaving and #held(m) == 0 and b.quiet == 0 then
-    m.state, m.seq, m.joins = c.leaving == 2 and HALTED or LEFT, c.seq, b.now
+  -- A worker that hands over still sends for a moment. It stays a member until it says that it does not, so it hears of
+  -- commands.
+  if c.leaving == 2 and #held(m) == 0 and b.quiet == 0 then
+    m.state, m.seq, m.joins = handed and LEFT or HALTED, c.seq, b.now
     touch(m)
     b.n = b.n - 1
     redis.call('ZREM', keys.due, m.name)

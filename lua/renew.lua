@@ -6,7 +6,7 @@
 --       6 the numbers seq, weight, known, version, leaving, p, era (state.lua):
 --       seq: 1, 2, …; the same again until it is answered · known: the newest law of all replies
 --       version: of the list in the last reply, 0 = send the list
---       leaving: 0 it stays, 1 it hands over what it holds, 2 it sends nothing any more
+--       leaving: 0 it stays, 1 it hands over what it holds, 2 it sends nothing any more, and leaves with this call
 --       p, era: of a claim: all in it is promised until p, µs, in this era; p −1: no claim
 --       7 releases: pieces lo, hi, generation, slot that the worker has given up, each from that slot on
 --       8 claim: such pieces, all that it holds  9 laws learnt elsewhere; with a claim all  10 … the plans they name

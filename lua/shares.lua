@@ -7,6 +7,7 @@
 -- internal/model/share.go do the same. A call handles about AT_ONCE members, and the next call goes on.
 
 local AT_ONCE = 16
+local MAKE_UP = 100000 -- µs: slots of a free piece that are past by no more than this are given too, to be sent late
 local SETTLED = 5000000 -- µs after which new pieces are in force everywhere
 
 local cache, touched, unplaced, woken, everyone, entries = {}, {}, {}, {}, false, {}

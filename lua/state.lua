@@ -43,8 +43,8 @@ local CALL = '<lllllll' -- seq, weight, known, version, leaving, p, era
 local HEAD = '<lllllll' -- seq, era, now, p, members, wait, version
 
 -- States of a member. OLD: of a former server, has not called this one. PRESENT. All others are gone: LEFT handed
--- over what it held, HALTED said that it sends nothing any more, LOST was silent until its promise was over, REMOVED
--- is dead as a user says, REPLACED lost its name to another process.
+-- over what it held, and then said that it sends nothing any more, HALTED only said so, LOST was silent until its
+-- promise was over, REMOVED is dead as a user says, REPLACED lost its name to another process.
 local OLD, PRESENT, LEFT, HALTED, LOST, REMOVED, REPLACED = 0, 1, 2, 3, 4, 5, 6
 local GRACE = 50000 -- µs a piece is left alone after its promise
 local STEPPED = 500000             -- a clock that goes back by more begins a new era

@@ -73,7 +73,7 @@ func TestBrokenRuns(t *testing.T) {
 			}
 			says := []string{"run there: ", remove, "; loadctl rm there removes what is there"}
 			if name == "spec too new" {
-				says = []string{"run there: its state in Redis is of a newer version, 10, and this program needs 9; use a newer loadctl and loadworker"}
+				says = []string{"run there: its state in Redis is of a newer version, 11, and this program needs 10; use a newer loadctl and loadworker"}
 			}
 			clitest.RefusedAll(t, newRootCommand, client, []clitest.Refusal{
 				{Args: described(), Says: says}, {Args: append(described(), "--new"), Says: says}, {Args: joining(), Says: says}, {Args: append(joining(), "--wait"), Says: says},

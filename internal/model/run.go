@@ -15,6 +15,7 @@ import (
 const (
 	grace   = 50_000      // µs a piece is left alone after its promise
 	margin  = 1_000_000   // µs by which the clocks of two servers may differ; no slot is sent later than this
+	makeUp  = 100_000     // µs: slots of a free piece that are past by no more than this are given too, to be sent late
 	settled = 5_000_000   // µs after which new pieces are in force everywhere
 	atOnce  = 16          // members or pieces that one call handles at most, about
 	history = 1000        // laws that are over and that a worker is told of, at most
@@ -162,7 +163,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if m.drops = r.now + r.Hold + grace; len(m.held) == 0 {
 		m.drops = min(m.drops, r.now+3_000_000+2*r.period())
 	}
-	if m.leaving && len(m.held) == 0 && r.quiet == 0 {
+	if c.Leaving == lease.Halted && len(m.held) == 0 && r.quiet == 0 {
 		m.gone, m.seq, m.joins = true, c.Seq, r.now
 		return r.refuse(c, lease.Gone)
 	}
@@ -238,13 +239,14 @@ func (r *Run) enter(c lease.Call) *Member {
 	return m
 }
 
-// receive gives m the free pieces of its target.
+// receive gives m the free pieces of its target. When the rate is changed, a piece may be free for a moment: a law that
+// begins before the slot from which the piece was given up has no other owner. These slots are given too.
 func (r *Run) receive(m *Member) bool {
 	if m.leaving {
 		return false
 	}
 	in, out := r.free.Split(m.target.Minus(m.held))
-	now := r.pos(r.now)
+	now := r.pos(r.now - makeUp)
 	got := in.Each(func(s *lease.Seg) {
 		s.From = lease.Later(s.From, now)
 		s.Since = r.close("", *s, s.From)

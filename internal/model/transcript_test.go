@@ -31,6 +31,7 @@ const epochOfTranscripts = 1_700_000_000_000_000
 //	W renew, reply lost  the server hears the call, and W hears no reply
 //	W repeats            a late copy of W's last call arrives
 //	W leaves, W restarts what W does before its next call
+//	W halts              W sends nothing any more, and says so in its next call
 //	set-rate RATE, pause, resume, stop
 //	rm W                 an operator says that W is dead
 //	copy                 a replica has all that the server knows at this time
@@ -207,6 +208,8 @@ func (y *story) worker(name, does string) {
 	case "restarts":
 	case "leaves":
 		h.Leave()
+	case "halts":
+		h.Halt(y.now)
 	case "renew":
 		for again := true; again; {
 			r := y.ask(name)

@@ -52,7 +52,7 @@ func (a *reading) member(w *Worker, m standing) {
 	switch m.state {
 	case presentMember:
 		switch {
-		case m.leaving > 0 && !m.holds: // it only counts as present while others may claim what it held
+		case m.leaving > 0 && !m.holds: // it has handed over, and sends up to there
 			a.Members = max(0, a.Members-1)
 			w.State, w.promised = "left", w.LastSeen.Add(handOver)
 			return
@@ -74,9 +74,7 @@ func (a *reading) member(w *Worker, m standing) {
 		if w.State = "lost"; a.now.UnixMicro() < a.core["quiet"] {
 			w.State, w.PromisedUntil = "silent", w.promised
 		}
-	case leftMember:
-		w.State, w.promised = "left", w.LastSeen.Add(handOver)
-	case haltedMember:
+	case leftMember, haltedMember:
 		if w.State = "left"; a.Phase == "stopped" && !w.LastSeen.Before(a.EndedAt) {
 			w.State = "stopped"
 		}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -15,6 +16,7 @@ type node struct {
 	worker  *lease.Holder
 	shards  []*shard
 	begun   bool
+	handed  bool // all that it gave up is handed over
 	halted  bool // its shards send nothing any more
 	over    bool // it does nothing any more
 	stopped bool
@@ -105,6 +107,21 @@ func (m *node) leave() {
 		}
 		m.call()
 	})
+}
+
+// rest waits until the shards have sent what the worker had left when it handed over. Then it halts.
+func (m *node) rest() {
+	if m.halted {
+		return
+	}
+	m.advance()
+	for _, s := range m.shards {
+		if s.slots.Version() < m.view || s.slots.Next(new(pacer.Slot)) {
+			m.after(50*time.Millisecond, func() { m.when(m.rest) })
+			return
+		}
+	}
+	m.halt()
 }
 
 // halt ends the sending, and tells the server.
@@ -201,12 +218,14 @@ func (m *node) heard(r lease.Reply, sent, at, skew int64) {
 	}
 	m.try = 0
 	m.publish()
+	if m.worker.View().Handed && !m.handed {
+		m.handed = true
+		m.rest()
+	}
 	m.timer++
 	timer := m.timer
 	switch {
-	case r.Status == lease.Gone:
-		m.after(2*time.Second, func() { m.when(m.quit) })
-	case r.Status == lease.Replaced:
+	case r.Status == lease.Gone, r.Status == lease.Replaced:
 		m.quit()
 	case again:
 		m.call()

@@ -15,7 +15,7 @@ import (
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
-const Version = 9
+const Version = 10
 
 // The defaults of a Spec.
 const (

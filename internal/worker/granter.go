@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -81,6 +82,7 @@ type granter struct {
 	trip     int64         // mean time of a call, ns
 	draining bool
 
+	drained              sync.Once
 	woken, drains, quits chan struct{}
 	exited               chan struct{}
 	version, reached     atomic.Int64
@@ -119,7 +121,7 @@ func (g *granter) wake() {
 
 // drain returns when nothing is left that can still be granted. No later View brings slots.
 func (g *granter) drain() {
-	close(g.drains)
+	g.drained.Do(func() { close(g.drains) })
 	<-g.exited
 }
 

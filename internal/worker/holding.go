@@ -40,6 +40,9 @@ func (e *engine) Take(v *lease.View) {
 	if e.granter != nil {
 		e.granter.wake()
 	}
+	if v.Handed {
+		e.handed.Do(func() { go e.sendRest() })
+	}
 }
 
 // Taken implements lease.Sink.

@@ -27,7 +27,7 @@ func (e *engine) limit() {
 func (e *engine) renewer(broken <-chan struct{}) *lease.Renewer {
 	return &lease.Renewer{
 		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages,
-		Beat: e.beat, Changed: e.feed.changed, Broken: broken, Restore: e.Restore, Log: e.Log,
+		Beat: e.beat, Changed: e.feed.changed, Broken: broken, Drained: e.drained, Restore: e.Restore, Log: e.Log,
 		Observe: func(r lease.Reply, v *lease.View) {
 			e.publisher.rota.members.Store(r.Members)
 			e.Observe(r, v)
@@ -58,8 +58,7 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		e.leave(ctx, r)
 		return e.finish(ctx, err)
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) && !errors.Is(err, lease.ErrHeld):
-		e.drain() // what was handed over is sent up to its end
-		e.haltAfter(e.MaxLag + handoverTime + e.walkTime())
+		e.leave(ctx, r)
 		return e.finish(ctx, nil)
 	case ctx.Err() != nil && e.Closed:
 		e.tell(draining)
@@ -74,6 +73,17 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		return e.finish(ctx, nil)
 	}
 	return e.finish(ctx, cmp.Or(cause, err))
+}
+
+// sendRest lets the shards send what a leaving worker has left when it has handed over its pieces, and closes drained when
+// they have. Until then the worker hears of commands, unless Redis is away; hence haltAfter.
+func (e *engine) sendRest() {
+	e.drain()
+	e.haltAfter(e.MaxLag + handoverTime + e.walkTime())
+	for _, s := range e.shards {
+		<-s.stopped
+	}
+	close(e.drained)
 }
 
 // drain lets what is held be sent, as far as the run's limiter grants it.
@@ -93,8 +103,8 @@ func (e *engine) stop() {
 	e.tell(stopping)
 }
 
-// haltAfter bounds how late a request may be written that is still connecting when this worker leaves: the worker
-// will not hear of a stop any more.
+// haltAfter bounds how late a request may be written that is still connecting when this worker ends: it may not hear of a
+// stop any more.
 func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 
 // walkTime returns how long flows on their way may still send.

@@ -108,9 +108,12 @@ func (s *shard) sendOnce() {
 	s.arcs.slots.Unique()
 }
 
-// tell changes the mode. The shard sees earlier grants before the mode. Any goroutine may call it.
+// tell changes the mode, unless the shard was told more. The shard sees earlier grants before the mode. Any goroutine may
+// call it.
 func (s *shard) tell(m mode) {
-	s.mode.Store(int32(m))
+	for old := s.mode.Load(); old < int32(m) && !s.mode.CompareAndSwap(old, int32(m)); {
+		old = s.mode.Load()
+	}
 	s.client.Wake()
 }
 

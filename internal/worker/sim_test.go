@@ -29,11 +29,16 @@ type sim struct {
 	limiter *simLimiter // nil = the run has none
 	sends   []simSend
 	members []*simMember
+
+	gone  [][2]time.Duration // Redis cannot be reached by any worker, from … to
+	deaf  [][2]time.Duration // messages are lost
+	lossy [][2]time.Duration // replies are lost
 }
 
 // simSend is one request. Its times are ns on the true Redis clock since the sim began.
 type simSend struct {
 	worker  string
+	number  uint64 // of the call
 	at, due int64
 }
 
@@ -170,7 +175,7 @@ var errAway = errors.New("redis is away")
 
 // Renew implements lease.Server.
 func (m *simMember) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
-	if m.crashed > 0 && m.since() >= m.crashed || within(m.since(), m.away) {
+	if m.crashed > 0 && m.since() >= m.crashed || within(m.since(), m.away) || inAny(m.since(), m.gone) {
 		<-ctx.Done()
 		return lease.Reply{}, errAway
 	}
@@ -192,6 +197,9 @@ func (m *simMember) Renew(ctx context.Context, c lease.Call) (lease.Reply, error
 
 // publish sends a message to members by name; nil: to all.
 func (s *sim) publish(msg lease.Message, to []string) {
+	if inAny(s.since(), s.deaf) {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.members {
@@ -278,7 +286,7 @@ func (c *simClient) Send(now, due int64, call targets.Call) bool {
 	zero := c.began.Add(c.skew).UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sends = append(c.sends, simSend{worker: c.ID, at: int64(c.since()), due: c.Clock.Redis(due) - zero})
+	c.sends = append(c.sends, simSend{worker: c.ID, number: call.Number, at: int64(c.since()), due: c.Clock.Redis(due) - zero})
 	return true
 }
 
@@ -343,7 +351,7 @@ func (s *sim) books() (asked, idle int64) {
 		if m.err != nil && m.breaks == 0 {
 			s.t.Errorf("%s: %v", m.ID, m.err)
 		}
-		if told := n.Slots() - n.Beyond; told != owned && !m.Closed { // a closed loop has no slots
+		if told := n.Slots() - n.Beyond + n.MadeUp; told != owned && !m.Closed { // a closed loop has no slots
 			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, told, n)
 		}
 	}

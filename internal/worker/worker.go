@@ -109,6 +109,8 @@ type engine struct {
 	publisher  publisher
 	publishing sync.WaitGroup
 	beat       chan struct{} // signals that a snapshot is published; has room for one
+	handed     sync.Once     // does sendRest
+	drained    chan struct{} // closed when a leaving worker has sent all that it had left
 	quit       chan struct{} // closed when the publisher must end
 }
 
@@ -125,7 +127,7 @@ func (e *engine) defaults() {
 	if e.Observe == nil {
 		e.Observe = func(lease.Reply, *lease.View) {}
 	}
-	e.feed.changed, e.beat, e.quit = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{})
+	e.feed.changed, e.beat, e.quit, e.drained = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	if e.Started == nil {
 		e.Started = func() int64 { return 0 }
 	}

@@ -31,8 +31,10 @@ type View struct {
 	Era     int64
 	Laws    *Laws
 	Held    Segs
+	Now     int64 // when the server made it, µs: a law that is not known ends no other law before that
 	P       int64 // Held is promised until P, µs
 	Ending  []Ending
+	Handed  bool // the fleet has all that a leaving worker gave up: no later View has other slots than Ending
 }
 
 // Holder is one incarnation of a worker in the protocol, without its clock, its network and its shards. One goroutine
@@ -125,7 +127,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	if h.view.Era != r.Era {
 		h.view.Ending = nil // what is left of the era before is past
 	}
-	h.epoch, h.view.Era, h.view.P = r.Epoch, r.Era, r.P
+	h.epoch, h.view.Era, h.view.Now, h.view.P = r.Epoch, r.Era, r.Now, r.P
 	// Laws that end by the new ones stay until the next reply: shards have sent some of their slots.
 	h.view.Laws = h.view.Laws.Trim(r.Now - keepLaws).With(r.Laws...).In(r.Era)
 	if h.known = call.Known; len(r.Laws) > 0 {
@@ -137,6 +139,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	}
 	h.view.Held = h.list.Minus(h.unreported(call))
 	h.giveUp(now, r.Give)
+	h.view.Handed = call.Leaving == Leaves && len(h.view.Held) == 0 && !slices.ContainsFunc(h.view.Ending, func(e Ending) bool { return !e.sent })
 	h.view.Version++
 	return false
 }

@@ -20,8 +20,8 @@ type Leaving int64
 // The steps of leaving.
 const (
 	Stays  Leaving = iota
-	Leaves         // it hands over what it holds, and sends until then
-	Halted         // it sends nothing any more
+	Leaves         // it hands over what it holds, and sends until then; it obeys commands like any other worker
+	Halted         // it sends nothing any more, and leaves with this call
 )
 
 // Claim tells a server that may have forgotten what the worker holds, and until when.

@@ -62,6 +62,7 @@ type Renewer struct {
 	Beat     <-chan struct{}    // once a second, when the worker publishes: calls a second apart go with it; may be nil
 	Changed  <-chan struct{}    // signals that Taken has changed
 	Broken   <-chan struct{}    // when it closes, Run returns ErrHeld at once, unless ctx has ended; may be nil
+	Drained  <-chan struct{}    // closes after a View that is Handed, when the Sink sends nothing any more
 	Observe  func(Reply, *View) // called with each reply and the View after it; may be nil
 	Log      *slog.Logger       // nil = none
 
@@ -100,9 +101,10 @@ type answer struct {
 //   - The run is over by its plan, but Redis does not answer: ErrSilence.
 //   - The worker has lost its part in the run: pacer.ErrNoState or pacer.ErrReplaced.
 //   - Broken closes: ErrHeld.
-//   - ctx ends. Then Run hands over what the worker holds, for at most leaveTimeout, and returns ctx's cause.
+//   - ctx ends. Then Run hands over what the worker holds, for at most leaveTimeout. Until Drained closes, the worker
+//     stays a member, so it hears of commands and obeys them. Then Run returns ctx's cause.
 //
-// When Run returns, the Sink may still have slots that are due soon.
+// Call Leave next, when the Sink sends nothing any more.
 func (r *Renewer) Run(ctx context.Context) error {
 	r.defaults()
 	calls, quit := context.WithCancel(context.WithoutCancel(ctx))
@@ -123,9 +125,12 @@ func (r *Renewer) Run(ctx context.Context) error {
 				r.trouble(a.err)
 			case r.holder.Waiting() && a.seq == r.holder.Call().Seq:
 				if err := r.take(calls, a); err != nil {
-					return endCause(ctx, err)
+					return err
 				}
 				next = time.After(r.until())
+			}
+			if r.holder.view.Handed {
+				done = nil
 			}
 		case m := <-r.Messages:
 			starts := r.holder.view.Laws.Newest() == nil // then the worker needs its share
@@ -154,6 +159,8 @@ func (r *Renewer) Run(ctx context.Context) error {
 			if broken = nil; ctx.Err() == nil {
 				return ErrHeld
 			}
+		case <-r.Drained:
+			return context.Cause(ctx)
 		case <-done:
 			return errors.Join(ErrHeld, context.Cause(ctx))
 		}
@@ -202,14 +209,6 @@ func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 	}
 }
 
-// endCause returns the error of Run: ctx's cause if the worker has left because ctx ended.
-func endCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, errGone) {
-		return context.Cause(ctx)
-	}
-	return err
-}
-
 var (
 	// ErrHeld says that the worker could not hand over what it holds. It must send nothing any more.
 	ErrHeld = errors.New("could not hand over this worker's pieces to other workers")
@@ -217,7 +216,7 @@ var (
 	// tell.
 	ErrSilence = errors.New("Redis does not answer, and the run's planned end is past") //nolint:staticcheck // a name
 
-	errGone = errors.New("the worker has left") // the server has noted that it left
+	errGone = errors.New("the server takes this worker for one that has left")
 )
 
 func (r *Renewer) defaults() {

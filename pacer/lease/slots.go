@@ -42,9 +42,11 @@ type cursor struct {
 	lo, hi    int64
 	id        int   // of an Ending; 0 = the piece is held
 	inherited bool  // an old cursor was in this piece
+	apart     bool  // of an Ending that is still there: it counts what it has decided
 	end       Pos   // from here on the piece belongs to another worker; endless() = it is held
 	p         int64 // slots due then or later are not promised, µs
 	next      Pos   // all slots before are decided
+	from      Pos   // those from here on by this cursor, and earlier ones elsewhere
 
 	law  int // index of its law in the view's laws; −1 = there is no slot
 	stop int64
@@ -126,8 +128,17 @@ func (s *Slots) Take(v *View) {
 	}
 	old := s.cursors
 	s.view, s.cursors, s.next = v, nil, nil
+	for i := range old {
+		old[i].apart = slices.ContainsFunc(v.Ending, func(e Ending) bool { return e.id == old[i].id })
+	}
+	// A law that ends before what is known now is known. So from matters only if it is later.
+	known := v.Laws.Pos(v.Now)
 	for _, x := range v.Held {
-		s.inherit(old, cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: endless(), p: v.P})
+		c := cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: endless(), p: v.P}
+		if known.Less(x.From) {
+			c.from = x.From
+		}
+		s.inherit(old, c)
 	}
 	for _, e := range v.Ending {
 		s.inherit(old, cursor{lo: e.Lo, hi: e.Hi, id: e.id, next: e.From, end: e.End, p: e.P})
@@ -181,6 +192,12 @@ func (c cursor) behind(o *cursor) []cursor {
 	before, in, after := c, c, c
 	before.hi, after.lo = lo, hi
 	in.lo, in.hi, in.next, in.inherited = lo, hi, Later(c.next, o.next), true
+	switch {
+	case c.id == 0 && o.apart:
+		in.from = Later(in.from, o.next)
+	case !o.next.Less(c.from):
+		in.from = o.from
+	}
 	return slices.DeleteFunc([]cursor{before, in, after}, func(c cursor) bool { return c.lo >= c.hi })
 }
 
@@ -203,7 +220,7 @@ func (s *Slots) unite() {
 	slices.SortFunc(s.cursors, func(a, b cursor) int { return cmp.Compare(a.lo, b.lo) })
 	out := s.cursors[:1]
 	for _, c := range s.cursors[1:] {
-		if l := &out[len(out)-1]; l.hi == c.lo && l.id == c.id && l.end == c.end && l.p == c.p && l.next == c.next {
+		if l := &out[len(out)-1]; l.hi == c.lo && l.id == c.id && l.end == c.end && l.p == c.p && l.next == c.next && l.from == c.from {
 			l.hi = c.hi
 			s.seek(l)
 		} else {
@@ -324,10 +341,14 @@ func (s *Slots) overrun(laws *Laws) {
 				taken = min(taken, c.next.K)
 			}
 			j, there := laws.Index(old.all[k].ID)
-			if !there || laws.cuts[j] >= taken && k < last {
+			if !there || old.all[k].ID < c.from.G || laws.cuts[j] >= taken && k < last {
 				break // nor do earlier laws change
 			}
-			s.countBeyond(c, old.all[k].Base+laws.cuts[j], old.all[k].Base+taken)
+			first := laws.cuts[j]
+			if old.all[k].ID == c.from.G {
+				first = max(first, c.from.K)
+			}
+			s.countBeyond(c, old.all[k].Base+first, old.all[k].Base+taken)
 		}
 	}
 	if len(s.early) > known {

@@ -1,0 +1,81 @@
+package e2e
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/redistest"
+)
+
+// TestEventsCloseTogether: workers leave or join, and a command follows at once. Each number that was asked for arrives
+// once, and the report agrees with the server's own count: it is complete, with nothing skipped or lost.
+func TestEventsCloseTogether(t *testing.T) {
+	interrupt := func(ps ...*process) {
+		for _, p := range ps {
+			p.signal(os.Interrupt)
+		}
+		for _, p := range ps {
+			p.says("leaving: ")
+		}
+	}
+	leaves := func(_ *bed, ps []*process) { interrupt(ps[0]) }
+	threeLeave := func(_ *bed, ps []*process) { interrupt(ps[:3]...) }
+	joins := func(b *bed, _ []*process) {
+		b.worker("x", "--allow-any", "--id", "joiner")
+		b.members("x", 5)
+	}
+	for _, c := range []struct {
+		name    string
+		first   func(*bed, []*process)
+		command []string
+		gone    int // workers that have left
+		nightly bool
+	}{
+		{"leave, pause", leaves, []string{"pause", "x"}, 1, false},
+		{"leave, stop", leaves, []string{"stop", "x"}, 1, false},
+		{"leave, set-rate", leaves, []string{"set-rate", "x", "900"}, 1, true},
+		{"three leave, pause", threeLeave, []string{"pause", "x"}, 3, true},
+		{"three leave, set-rate", threeLeave, []string{"set-rate", "x", "200"}, 3, true},
+		{"join, set-rate", joins, []string{"set-rate", "x", "900"}, 0, false},
+		{"join, pause", joins, []string{"pause", "x"}, 0, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.nightly {
+				nightly(t)
+			}
+			t.Parallel()
+			b := &bed{t: t, redis: redistest.Start(t)}
+			d, url := startDiary(t)
+			var ps []*process
+			for range 4 {
+				ps = append(ps, b.worker("x", append(unhurried(), "--url", url, "--qps", "600", "--min-workers", "4")...))
+			}
+			d.more(t, 300)
+			c.first(b, ps)
+			b.loadctl(c.command...)
+			for _, p := range ps[:c.gone] {
+				if c.command[0] != "stop" {
+					p.wait(105)
+				}
+			}
+			if c.command[0] == "set-rate" {
+				d.more(t, 300)
+			}
+			if c.command[0] != "stop" {
+				b.loadctl("stop", "x")
+			}
+			for _, p := range ps[c.gone:] {
+				p.wait(0)
+			}
+			r := b.report("x")
+			for _, p := range ps {
+				<-p.Exited
+			}
+			d.once(t, func(int64) time.Time { return time.Time{} }, 0)
+			if a := r.Audit; !r.Complete || a.Sent != d.count() || a.Sent-a.Overrun != a.Asked || a.Skipped+a.Lost+a.LateDropped > 0 || a.Check() != nil {
+				t.Errorf("%d arrived, complete %v %q, %v, %+v", d.count(), r.Complete, r.Notes, a.Check(), a)
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/model"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// pair is a fleet of four workers in which two events come close together.
+type pair struct {
+	*sim
+	over bool // the run was stopped
+}
+
+// event is what may happen to a run. Faults are known before it begins: plan; everything else is done: do.
+type event struct {
+	name string
+	plan func(p *pair, at time.Duration)
+	do   func(*pair)
+}
+
+const (
+	pairRate  = 600             // requests a second
+	pairFirst = 4 * time.Second // when the first event comes
+	faultTime = time.Second     // how long a fault lasts
+)
+
+func events() []event {
+	change := func(kind string, rate int64) func(*pair) {
+		return func(p *pair) {
+			var ps []pacer.Piece
+			if rate > 0 {
+				ps = pieces(p.t, rate)
+			}
+			p.command(kind, ps)
+		}
+	}
+	leave := func(ids ...string) func(*pair) {
+		return func(p *pair) {
+			for _, id := range ids {
+				p.named(id).cancel()
+			}
+		}
+	}
+	return []event{
+		{name: "join", do: (*pair).join},
+		{name: "leave", do: leave("w0")},
+		{name: "two leave", do: leave("w1", "w2")},
+		{name: "rate up", do: change("set-rate", 2*pairRate)},
+		{name: "rate down", do: change("set-rate", pairRate/3)},
+		{name: "pause", do: change("pause", 0)},
+		{name: "resume", do: change("resume", 0)},
+		{name: "stop", do: change("stop", 0)},
+		{name: "kill", plan: func(p *pair, at time.Duration) { p.members[0].crashed = at }},
+		{name: "no Redis", plan: func(p *pair, at time.Duration) { p.gone = append(p.gone, [2]time.Duration{at, at + faultTime}) }},
+		{name: "lost messages", plan: func(p *pair, at time.Duration) { p.deaf = append(p.deaf, [2]time.Duration{at, at + faultTime}) }},
+		{name: "lost replies", plan: func(p *pair, at time.Duration) { p.lossy = append(p.lossy, [2]time.Duration{at, at + faultTime}) }},
+	}
+}
+
+// named returns a member that was added.
+func (p *pair) named(id string) *simMember {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.members[slices.IndexFunc(p.members, func(m *simMember) bool { return m.ID == id })]
+}
+
+// join starts one more worker.
+func (p *pair) join() { p.member(fmt.Sprintf("j%d", len(p.members))).start() }
+
+// member adds a worker that sends no number twice.
+func (p *pair) member(id string) *simMember {
+	m := p.add(id)
+	m.Unique = true
+	m.loss = func() bool { return inAny(p.since(), p.lossy) }
+	return m
+}
+
+// inAny reports whether a time is in one of the spans.
+func inAny(d time.Duration, spans [][2]time.Duration) bool {
+	return slices.ContainsFunc(spans, func(s [2]time.Duration) bool { return within(d, s) })
+}
+
+// command gives a command to a run that may be over, or may be as wanted.
+func (p *pair) command(kind string, ps []pacer.Piece) {
+	p.mu.Lock()
+	_, status := p.arcs.Command(p.redis(), kind, ps)
+	laws := p.arcs.Laws().All()
+	p.mu.Unlock()
+	if status == "OK" {
+		p.publish(lease.Message{Laws: laws, Quiet: true}, nil)
+	}
+	p.over = p.over || kind == "stop"
+}
+
+// TestPairs: whatever two events come close together, each slot that was asked for is sent once, or is counted under
+// one reason. If nothing fails, all are sent, and none beyond what a command cut.
+func TestPairs(t *testing.T) {
+	gaps := []time.Duration{0, 50 * time.Millisecond, 150 * time.Millisecond, 300 * time.Millisecond, 600 * time.Millisecond, 1100 * time.Millisecond}
+	if testing.Short() {
+		gaps = []time.Duration{50 * time.Millisecond, 300 * time.Millisecond}
+	}
+	for _, first := range events() {
+		for _, second := range events() {
+			t.Run(first.name+" and "+second.name, func(t *testing.T) {
+				for _, gap := range gaps {
+					t.Run(gap.String(), func(t *testing.T) {
+						simulate(t, func(t *testing.T) { playPair(t, first, second, gap) })
+					})
+				}
+			})
+		}
+	}
+}
+
+func playPair(t *testing.T, first, second event, gap time.Duration) {
+	p := &pair{sim: newSim(t, pairRate, model.Options{Min: 4, Hold: 3_000_000})}
+	for i := range 4 {
+		p.member(fmt.Sprintf("w%d", i))
+	}
+	for i, e := range []event{first, second} {
+		if e.plan != nil {
+			e.plan(p, pairFirst+time.Duration(i)*gap)
+		}
+	}
+	for _, m := range p.members {
+		m.start()
+	}
+	time.Sleep(pairFirst)
+	first.happen(p)
+	time.Sleep(gap)
+	second.happen(p)
+	time.Sleep(6 * time.Second)
+	if !p.over {
+		p.command("stop", nil)
+	}
+	p.wait()
+	p.check(first.plan != nil || second.plan != nil)
+}
+
+func (e *event) happen(p *pair) {
+	if e.do != nil {
+		e.do(p)
+	}
+}
+
+// check asserts what must hold after each pair; harm: there was a fault.
+func (p *pair) check(harm bool) {
+	n := p.audit()
+	asked, idle := p.books()
+	if !harm && (n.Sent != asked || n.Sent != n.Completed || n.Beyond+n.Recalled+n.LateDropped > 0 || idle > 0) {
+		p.t.Errorf("%d asked, %d nobody's, %+v", asked, idle, n)
+	}
+	numbers := map[uint64]bool{}
+	for _, x := range p.sends {
+		if numbers[x.number] {
+			p.t.Errorf("%s sent number %d, which was sent before", x.worker, x.number)
+		}
+		numbers[x.number] = true
+	}
+}
