@@ -132,6 +132,9 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c rdb.C
 	d.more(b.t, rate/4)
 	began := b.status("x").StartedAt
 	key := strings.TrimSuffix(run.KeysOf("x").Spec, "spec") + part
+	if part == "totals" { // garbage takes the place of what is there
+		await.True(b.t, "counts of both workers", func() bool { return b.redis.Client().HLen(b.t.Context(), key).Val() >= 2 })
+	}
 	if err := damage(b.t.Context(), b.redis.Client(), key); err != nil {
 		b.t.Fatal(err)
 	}
