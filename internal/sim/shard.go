@@ -61,6 +61,8 @@ func (s *shard) take(v lease.View, now int64) {
 	}
 	if v.Era == s.era {
 		s.advance(now, false)
+		s.slots.Learn(v.Laws)
+		s.decide(s.at, true)
 	}
 	s.damage(&v)
 	s.slots.Take(&v)

@@ -240,6 +240,10 @@ func (g *granter) adopt(now int64) {
 		return
 	}
 	g.walk(now)
+	if v.Era == before.Era {
+		g.slots.Learn(v.Laws)
+		g.walk(now)
+	}
 	g.slots.Take(v)
 	if v.Era != before.Era { // times of the clock before mean nothing now
 		g.walked, g.since, g.last = now, 0, 0

@@ -80,6 +80,12 @@ func (s *shard) adopt(now int64) {
 	}
 	s.release(now)
 	changed := v.Laws != h.slots.View().Laws
+	if changed && v.Era == h.slots.View().Era {
+		h.slots.Learn(v.Laws)
+		s.countBeyond()
+		s.recallWaiting()
+		s.release(now)
+	}
 	s.take(v)
 	if changed {
 		s.recallWaiting()

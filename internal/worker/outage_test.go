@@ -52,3 +52,24 @@ func TestPublisherTellsOfOutages(t *testing.T) {
 		})
 	}
 }
+
+// TestRenewsInAGap: Redis is away for 4 s, answers for 0.7 s, and is away again. Every worker renews in between, also one
+// whose last call before took long. So nothing is missing, though a promise covers only one of the two outages.
+func TestRenewsInAGap(t *testing.T) {
+	simulate(t, func(t *testing.T) {
+		s := newSim(t, 1000, model.Options{Span: 20 * second, Min: 20, Hold: 6 * second})
+		s.fleet(20)
+		s.gone = [][2]time.Duration{{5 * time.Second, 9 * time.Second}, {9700 * time.Millisecond, 13700 * time.Millisecond}}
+		for i, m := range s.members {
+			slow := i%2 == 0
+			m.delay = func() time.Duration {
+				if slow && within(m.since(), [2]time.Duration{4 * time.Second, 4800 * time.Millisecond}) {
+					return 450 * time.Millisecond
+				}
+				return time.Millisecond
+			}
+		}
+		s.run()
+		exactly(t, s.audit(), 20_000)
+	})
+}

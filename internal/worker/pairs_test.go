@@ -17,17 +17,20 @@ type pair struct {
 	over bool // the run was stopped
 }
 
-// event is what may happen to a run. Faults are known before it begins: plan; everything else is done: do.
+// event is what may happen to a run: it is done, or it is known before the run begins and comes at a time.
 type event struct {
 	name string
-	plan func(p *pair, at time.Duration)
 	do   func(*pair)
+	plan func(p *pair, at time.Duration)
+	harm bool // slots may be late or nobody's, or a worker may hear of a change late
+	lost bool // slots may be lost
 }
 
 const (
-	pairRate  = 600             // requests a second
-	pairFirst = 4 * time.Second // when the first event comes
-	faultTime = time.Second     // how long a fault lasts
+	pairRate  = 600                    // requests a second
+	pairBegin = 600 * time.Millisecond // when the first slot is due
+	pairFirst = 4 * time.Second        // when the first event comes
+	faultTime = time.Second            // how long a fault lasts
 )
 
 func events() []event {
@@ -53,14 +56,43 @@ func events() []event {
 		{name: "two leave", do: leave("w1", "w2")},
 		{name: "rate up", do: change("set-rate", 2*pairRate)},
 		{name: "rate down", do: change("set-rate", pairRate/3)},
+		{name: "rate over 2 s", do: func(p *pair) {
+			p.command("set-rate", []pacer.Piece{{R0: pairRate, R1: 2 * pairRate, Den: 1, Dur: 2_000_000}, {R0: 2 * pairRate, R1: 2 * pairRate, Den: 1}})
+		}},
 		{name: "pause", do: change("pause", 0)},
 		{name: "resume", do: change("resume", 0)},
 		{name: "stop", do: change("stop", 0)},
-		{name: "kill", plan: func(p *pair, at time.Duration) { p.members[0].crashed = at }},
-		{name: "no Redis", plan: func(p *pair, at time.Duration) { p.gone = append(p.gone, [2]time.Duration{at, at + faultTime}) }},
-		{name: "lost messages", plan: func(p *pair, at time.Duration) { p.deaf = append(p.deaf, [2]time.Duration{at, at + faultTime}) }},
-		{name: "lost replies", plan: func(p *pair, at time.Duration) { p.lossy = append(p.lossy, [2]time.Duration{at, at + faultTime}) }},
+		{name: "planned end", plan: func(p *pair, at time.Duration) { p.arcs.Span = (at - pairBegin).Microseconds() }},
+		{name: "last request", plan: func(p *pair, at time.Duration) { p.arcs.Requests = int64(pairRate * (at - pairBegin).Seconds()) }},
+		{name: "rm of a dead one", do: func(p *pair) {
+			if dead := p.members[0]; dead.crashed > 0 && p.since() >= dead.crashed {
+				p.remove(dead.ID)
+			}
+		}},
+		{name: "suspend 1 s", plan: suspend(time.Second), harm: true},
+		{name: "suspend 5 s", plan: suspend(5 * time.Second), harm: true},
+		{name: "kill", plan: func(p *pair, at time.Duration) { p.members[0].crashed = at }, harm: true},
+		{name: "no Redis", plan: func(p *pair, at time.Duration) { p.gone = append(p.gone, [2]time.Duration{at, at + faultTime}) }, harm: true},
+		{name: "lost messages", plan: func(p *pair, at time.Duration) { p.deaf = append(p.deaf, [2]time.Duration{at, at + faultTime}) }, harm: true},
+		{name: "lost replies", plan: func(p *pair, at time.Duration) { p.lossy = append(p.lossy, [2]time.Duration{at, at + faultTime}) }, harm: true, lost: true},
 	}
+}
+
+// suspend stops the process of w2 for some time.
+func suspend(d time.Duration) func(*pair, time.Duration) {
+	return func(p *pair, at time.Duration) {
+		m := p.members[2]
+		m.asleep = append(m.asleep, [2]time.Duration{at, at + d})
+	}
+}
+
+// remove is what an operator does who knows that a worker is dead.
+func (p *pair) remove(id string) {
+	p.mu.Lock()
+	p.arcs.Remove(p.redis(), id)
+	woken := p.arcs.Woken()
+	p.mu.Unlock()
+	p.publish(lease.Message{}, woken)
 }
 
 // named returns a member that was added.
@@ -123,6 +155,7 @@ func playPair(t *testing.T, first, second event, gap time.Duration) {
 	for i := range 4 {
 		p.member(fmt.Sprintf("w%d", i))
 	}
+	p.loses = first.lost || second.lost
 	for i, e := range []event{first, second} {
 		if e.plan != nil {
 			e.plan(p, pairFirst+time.Duration(i)*gap)
@@ -140,7 +173,7 @@ func playPair(t *testing.T, first, second event, gap time.Duration) {
 		p.command("stop", nil)
 	}
 	p.wait()
-	p.check(first.plan != nil || second.plan != nil)
+	p.check(first.harm || second.harm)
 }
 
 func (e *event) happen(p *pair) {

@@ -33,6 +33,7 @@ type sim struct {
 	gone  [][2]time.Duration // Redis cannot be reached by any worker, from … to
 	deaf  [][2]time.Duration // messages are lost
 	lossy [][2]time.Duration // replies are lost
+	loses bool               // a worker may own slots and not know it: they count as lost
 }
 
 // simSend is one request. Its times are ns on the true Redis clock since the sim began.
@@ -61,6 +62,7 @@ type simMember struct {
 	crashed time.Duration        // when the process dies, 0 = never
 	breaks  time.Duration        // when its client fails, 0 = never
 	freeze  [2]time.Duration     // when its first shard stands still, and how long
+	asleep  [][2]time.Duration   // its process stands still, from … to
 
 	journal simJournal
 	client  simEndpoint
@@ -179,6 +181,7 @@ func (m *simMember) Renew(ctx context.Context, c lease.Call) (lease.Reply, error
 		<-ctx.Done()
 		return lease.Reply{}, errAway
 	}
+	m.sleep()
 	m.travel()
 	m.mu.Lock()
 	if _, said := m.left[c.Leaving]; !said {
@@ -192,7 +195,22 @@ func (m *simMember) Renew(ctx context.Context, c lease.Call) (lease.Reply, error
 	if m.loss != nil && m.loss() {
 		<-ctx.Done()
 	}
+	m.sleep()
 	return r, ctx.Err()
+}
+
+// sleep returns when the process runs.
+func (m *simMember) sleep() { time.Sleep(m.wakes() - m.since()) }
+
+// wakes returns when the process runs again: now, if it is not asleep.
+func (m *simMember) wakes() time.Duration {
+	now := m.since()
+	for _, s := range m.asleep {
+		if within(now, s) {
+			now = max(now, s[1])
+		}
+	}
+	return now
 }
 
 // publish sends a message to members by name; nil: to all.
@@ -204,10 +222,12 @@ func (s *sim) publish(msg lease.Message, to []string) {
 	defer s.mu.Unlock()
 	for _, m := range s.members {
 		if to == nil && len(msg.Laws) > 0 || slices.Contains(to, m.ID) {
-			select {
-			case m.messages <- msg:
-			default:
-			}
+			time.AfterFunc(m.wakes()-s.since(), func() {
+				select {
+				case m.messages <- msg:
+				default:
+				}
+			})
 		}
 	}
 }
@@ -220,6 +240,7 @@ func (m *simMember) travel() {
 
 // Publish implements Journal.
 func (m *simMember) Publish(_ context.Context, interval, total *record.Snapshot, series *record.Series) error {
+	m.sleep()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	dead := m.crashed > 0 && m.since() >= m.crashed
@@ -308,6 +329,7 @@ func (c *simClient) Poll(until int64, done func(Result)) error {
 	if c.crashed > 0 {
 		wait = min(wait, c.crashed-c.since())
 	}
+	defer c.sleep()
 	if wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
@@ -351,7 +373,7 @@ func (s *sim) books() (asked, idle int64) {
 		if m.err != nil && m.breaks == 0 {
 			s.t.Errorf("%s: %v", m.ID, m.err)
 		}
-		if told := n.Slots() - n.Beyond + n.MadeUp; told != owned && !m.Closed { // a closed loop has no slots
+		if told := n.Slots() - n.Beyond + n.MadeUp; told != owned && !(s.loses && told < owned) && !m.Closed { // a closed loop has no slots
 			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, told, n)
 		}
 	}

@@ -36,10 +36,10 @@ type Message struct {
 // The times of calls.
 const (
 	attemptTimeout = 3 * time.Second        // of one attempt; the next ones begin earlier
-	maxAttempts    = 5                      // at a time, so that no attempt waits for the end of another
+	maxAttempts    = 7                      // at a time, so that no attempt waits for the end of another
 	beatPeriod     = time.Second            // calls at this period go with a Beat: together they cost a server half as much
 	firstPause     = 250 * time.Millisecond // from one attempt to the next
-	maxPause       = time.Second
+	maxPause       = 500 * time.Millisecond // or a period, if that is longer: Redis then gets as many calls as usual
 	firstWait      = 100 * time.Millisecond // until the first reply tells how long to wait
 	maxRTT         = int64(time.Second)     // of one round trip: a longer one was a freeze
 	leaveTimeout   = 3 * time.Second        // for handing over what a leaving worker holds
@@ -178,8 +178,9 @@ func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 		r.trying++
 		go r.attempt(ctx, c)
 	}
-	wait := max(r.pause, r.rtt.patience())
-	r.pause = min(2*r.pause, max(maxPause, r.wait))
+	most := max(maxPause, r.wait)
+	wait := max(r.pause, min(r.rtt.patience(), most)) // one frozen call makes the patience long
+	r.pause = min(2*r.pause, most)
 	return time.After(r.jitter(wait))
 }
 

@@ -146,6 +146,22 @@ func (s *Slots) Take(v *View) {
 	s.unite()
 }
 
+// Learn goes by other laws, and by the pieces and the promise of the View in force. A worker that was away may hear of laws
+// together with the loss of its pieces. Until its promise ended, slots of these laws were its own. The caller then takes
+// what is due, and goes by the whole View.
+func (s *Slots) Learn(laws *Laws) {
+	v := *s.view
+	if v.Laws == laws {
+		return
+	}
+	s.overrun(laws)
+	v.Laws = laws
+	s.view, s.next = &v, nil
+	for i := range s.cursors {
+		s.seek(&s.cursors[i])
+	}
+}
+
 // inherit puts cursors on a piece. A cursor goes on from the old cursors that were on it, but not before the piece
 // was given. A piece that is given up goes on behind its own cursor. A piece that is held or newly given up goes on
 // behind all of them: between two views of this shard it may have been given up and have come back.
