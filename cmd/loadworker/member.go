@@ -138,8 +138,10 @@ func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(ho
 	if f.auth, err = auth.Open(ctx, spec.Auth, auth.Options{CA: spec.CA}, log); err != nil {
 		return nil, cli.Config(fmt.Errorf("%w; nothing was sent", err))
 	}
-	local := f.local()
-	local.Cert, local.Key, local.MaxConnections, local.AllowHost = f.cert, f.key, f.maxConnections, allow
+	local := targets.Local{
+		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Addresses: f.connections.locals, AllowHost: allow,
+		Worker: f.id, Tables: f.tables, Credential: f.auth.Credential(), Halted: f.halted.Load,
+	}
 	if spec, err = f.settle(ctx, spec, local, log); err != nil {
 		return nil, cli.Config(err)
 	}
@@ -157,13 +159,6 @@ func (f *memberFlags) settle(ctx context.Context, spec targets.Spec, local targe
 		log.Info("the server chose the version of HTTP", "http", settled.HTTP)
 	}
 	return settled, err
-}
-
-// local returns what requests need of this worker.
-func (f *memberFlags) local() targets.Local {
-	return targets.Local{
-		Addresses: f.connections.locals, Worker: f.id, Tables: f.tables, Credential: f.auth.Credential(), Halted: f.halted.Load,
-	}
 }
 
 // fit refuses more connections than this machine allows: they would fail in the middle of the run.
@@ -235,7 +230,7 @@ func (f *memberFlags) work(
 // loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
 	spec.HTTP, spec.Streams = f.opened.spec.HTTP, f.opened.spec.Streams
-	wire, loops, err := targets.NewWire(spec, f.local())
+	wire, loops, err := targets.NewWire(spec, f.opened.local)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
