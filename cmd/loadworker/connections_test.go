@@ -73,12 +73,13 @@ func TestConnections(t *testing.T) {
 	}
 }
 
-// TestPreconnectInVain: the worker starts even if the server refuses these connections.
+// TestPreconnectInVain: the worker starts even if the server refuses these connections. All requests fail, which is an
+// error.
 func TestPreconnectInVain(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	args := []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "100", "-n", "5", "--no-check", "--preconnect", "10"}
 	stdout, stderr, code := execute(args...)
-	if code != cli.CodeGood || !strings.Contains(stderr, "open=0 preconnect=10") || !strings.Contains(stdout, "errors      connect      5") {
+	if code != cli.CodeOther || !strings.Contains(stderr, "open=0 preconnect=10") || !strings.Contains(stdout, "errors      connect      5") {
 		t.Errorf("exit code %d, %s%s", code, stderr, stdout)
 	}
 }

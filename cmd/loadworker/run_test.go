@@ -168,12 +168,16 @@ func newFleet(t *testing.T) *fleet {
 func (f *fleet) works(args ...string) report.Report {
 	f.Helper()
 	stdout, stderr, code := execute(append([]string{"run", "-o", "json"}, args...)...)
-	if code != 0 {
-		f.Fatalf("%v: exit code %d, %s", args, code, stderr)
-	}
 	var r report.Report
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		f.Fatalf("%v: %v: %q", args, err, stdout)
+		f.Fatalf("%v: exit code %d, %v: %q, %s", args, code, err, stdout, stderr)
+	}
+	want := 0
+	if r.Success == 0 && len(r.Errors) > 0 {
+		want = cli.CodeOther
+	}
+	if code != want || strings.Contains(stderr, "no answer was as expected") != (want > 0) {
+		f.Fatalf("%v: exit code %d, want %d, %s", args, code, want, stderr)
 	}
 	return r
 }

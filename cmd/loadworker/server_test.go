@@ -54,8 +54,8 @@ func TestBrokenRuns(t *testing.T) {
 		"spec gone":      func() error { return client.Del(t.Context(), keys.Spec).Err() },
 		"budget gone":    func() error { return client.Del(t.Context(), keys.Budget).Err() },
 		"spec foreign":   func() error { return client.Set(t.Context(), keys.Spec, secret, 0).Err() },
-		"spec too new":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":10,"qps":[]}`, 0).Err() },
-		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":9,"qps":"`+secret+`"}`, 0).Err() },
+		"spec too new":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":11,"qps":[]}`, 0).Err() },
+		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":10,"qps":"`+secret+`"}`, 0).Err() },
 		"spec no object": func() error { return client.Set(t.Context(), keys.Spec, `["`+secret+`"]`, 0).Err() },
 	}
 	for _, key := range []string{keys.Budget, keys.Workers, keys.Due, keys.Rich, keys.Loose, keys.Laws, keys.Log, keys.Totals, keys.Snapshots, keys.Events, keys.Series} {

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // A verdictError says that a run did not meet its thresholds, or cannot show that it did.
@@ -16,8 +19,8 @@ type verdictError struct {
 
 func (e verdictError) Error() string { return e.text }
 
-// Judged returns the error that ends a command whose run did not meet its thresholds; nil if it did, has none, or goes
-// on.
+// Judged returns the error that ends a command whose run did not meet its thresholds, or in which no answer was good and
+// no threshold says that this is as it should be. It is nil while the run goes on.
 func Judged(rep report.Report) error {
 	of := func(result string) (lines []string) {
 		for _, t := range rep.Thresholds {
@@ -38,5 +41,29 @@ func Judged(rep report.Report) error {
 		return verdictError{CodeThreshold, fmt.Sprintf("run %s: %d of %d thresholds are undecided, which counts as failed: %s",
 			rep.Run, len(undecided), len(rep.Thresholds), strings.Join(undecided, "; "))}
 	}
+	if !rep.Running && len(rep.Thresholds) == 0 && rep.Success == 0 && len(rep.Errors) > 0 {
+		return fmt.Errorf("run %s: no answer was as expected: %s; check the target with loadctl doctor --url URL, or allow such answers with --check",
+			rep.Run, failures(rep))
+	}
 	return nil
+}
+
+// failures names the most frequent class of failures, and the most frequent status if that is the reason.
+func failures(rep report.Report) string {
+	class, n := most(rep.Errors)
+	text := fmt.Sprintf("%d requests failed, of class %s", n, class)
+	if status, _ := most(rep.StatusCodes); class == targets.ClassStatus {
+		text += ", most with " + status
+	}
+	return text
+}
+
+// most returns the name with the highest count; of several the first in the alphabet.
+func most(counts map[string]int64) (name string, n int64) {
+	for _, x := range slices.Sorted(maps.Keys(counts)) {
+		if counts[x] > n {
+			name, n = x, counts[x]
+		}
+	}
+	return name, n
 }

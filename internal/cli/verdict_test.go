@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,5 +128,29 @@ func TestFilesAgreeWithExitCode(t *testing.T) {
 	}
 	if seen[CodeGood] < 100 || seen[CodeInvalid] < 100 || seen[CodeThreshold] < 100 || len(seen) != 3 {
 		t.Errorf("%v", seen)
+	}
+}
+
+// TestNoGoodAnswer: a run that is over, without thresholds, and without one good answer is an error that says why.
+func TestNoGoodAnswer(t *testing.T) {
+	failed := func(change func(*report.Report)) report.Report {
+		r := report.Report{Run: "x", Errors: map[string]int64{"status": 7, "timeout": 2}, StatusCodes: map[string]int64{"401": 6, "503": 1}}
+		change(&r)
+		return r
+	}
+	for name, c := range map[string]struct {
+		report report.Report
+		says   string // "" = no error
+	}{
+		"statuses":    {failed(func(*report.Report) {}), "run x: no answer was as expected: 7 requests failed, of class status, most with 401; check"},
+		"no status":   {failed(func(r *report.Report) { r.Errors = map[string]int64{"tls": 9} }), "run x: no answer was as expected: 9 requests failed, of class tls; check"},
+		"one is good": {failed(func(r *report.Report) { r.Success = 0.1 }), ""},
+		"it goes on":  {failed(func(r *report.Report) { r.Running = true }), ""},
+		"nothing":     {report.Report{Run: "x"}, ""},
+	} {
+		err := Judged(c.report)
+		if c.says == "" && err != nil || c.says != "" && (err == nil || code(err) != CodeOther || !strings.HasPrefix(err.Error(), c.says)) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
