@@ -29,7 +29,8 @@ If the memory of Redis is full, stop works anyway, and says what to free.
 
 A run that Redis has lost can be stopped too: a worker that still has it restores it as stopped. If
 no worker does, the exit code is 104. For one hour, a worker that reaches Redis again then ends,
-unless a run of this name is created.
+unless a run of this name is created. If the run vanishes while this waits, this ends when the promises
+of its workers are over, with 104.
 
 With --on-redis-loss hold, a worker that is cut off sends without end. Then the stop cannot be
 confirmed, and the exit code is 1.`,
@@ -77,6 +78,9 @@ func stopRun(c *cobra.Command, redis *cli.Redis, name string) (run.Change, error
 	}
 	warnFull(c.ErrOrStderr(), "stop", r.MemoryAdvice(c.Context()))
 	done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
+	if errors.Is(err, run.ErrVanished) {
+		err = cli.Config(err)
+	}
 	if lost && !r.Ended.IsZero() { // this command ended it, not an earlier one
 		done.Changed, done.At = true, r.Ended
 	}

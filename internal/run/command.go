@@ -261,12 +261,17 @@ type Pending struct {
 	Promise time.Duration // how much longer it may send if it is cut off; 0 = not at all
 }
 
+// ErrVanished says that Redis lost the run, or that somebody removed it, while Stop waited. Its workers can send nothing
+// any more.
+var ErrVanished = fmt.Errorf("%w any more: Redis lost it while this waited, or somebody removed it; its workers can send nothing any more, and its report is lost", ErrNoRun)
+
 // ErrUnconfirmed says that a run was stopped, but that a member may send without end.
 var ErrUnconfirmed = errors.New("cannot be confirmed")
 
 // Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or its
 // promise is over. It waits some seconds for a silent member whose promise has no end (spec.LossHold). Then it returns
-// an ErrUnconfirmed. waiting is called when the members that it waits for change; it may be nil.
+// an ErrUnconfirmed. If the run vanishes, it waits for the promises of before, and returns ErrVanished. waiting is called
+// when the members that it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", "", 0)
 	// A run that ended by itself may have requests that wait for a connection.
@@ -296,6 +301,8 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		switch {
 		case err != nil:
 			return c, err
+		case s.Phase == "" && forgotten <= 0:
+			return c, fmt.Errorf("stop %s: %w", r.Name, ErrVanished)
 		case len(those) == 0 && forgotten <= 0 && !s.now.Before(c.At):
 			return c, r.unconfirmed(unsure)
 		case forgotten > 0:

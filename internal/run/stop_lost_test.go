@@ -3,6 +3,7 @@ package run
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -203,4 +204,46 @@ func TestStopLostLeavesANewRunAlone(t *testing.T) {
 			t.Errorf("%v, it is %s", err, b.state(anew).Phase)
 		}
 	})
+}
+
+// TestStopOfARunThatVanishes: while a stop waits for a silent worker, the run is lost, removed, or replaced by a new one.
+// The stop ends when the worker's promise is over, and says so. A new run goes on.
+func TestStopOfARunThatVanishes(t *testing.T) {
+	for name, vanish := range map[string]func(b *bed, r *Run){
+		"lost": func(b *bed, _ *Run) { b.client.FlushAll(b.Context()) },
+		"removed": func(b *bed, r *Run) {
+			if err := Remove(b.Context(), b.client, r.Name, true); err != nil {
+				b.Error(err)
+			}
+		},
+		"replaced": func(b *bed, r *Run) { b.client.FlushAll(b.Context()); b.create(r.Name, constant(10), Options{}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBed(t)
+			asked := constant(100)
+			asked.PermitFor = time.Second
+			r, _ := b.create("r", asked, Options{})
+			b.member(r, "silent").start()
+			waits, done := make(chan struct{}), make(chan error, 1)
+			var once sync.Once
+			go func() {
+				_, err := r.Stop(t.Context(), func([]Pending) { once.Do(func() { close(waits) }) })
+				done <- err
+			}()
+			await.Closed(t, "the stop to wait", waits)
+			vanish(b, r)
+			if err := await.Receive(t, "the end of the stop", done); !errors.Is(err, ErrVanished) {
+				t.Error(err)
+			}
+			if name == "replaced" {
+				again, err := Open(t.Context(), b.client, "r")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if s := b.state(again); s.Phase != "waiting" {
+					t.Errorf("the new run is %s", s.Phase)
+				}
+			}
+		})
+	}
 }
