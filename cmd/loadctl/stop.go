@@ -29,8 +29,8 @@ If the memory of Redis is full, stop works anyway, and says what to free.
 
 A run that Redis has lost can be stopped too: a worker that still has it restores it as stopped. If
 no worker does, the exit code is 104. For one hour, a worker that reaches Redis again then ends,
-unless a run of this name is created. If the run vanishes while this waits, this ends when the promises
-of its workers are over, with 104.
+unless a run of this name is created. If the run vanishes while this command waits, it ends with 104
+when the promises of the workers are over.
 
 With --on-redis-loss hold, a worker that is cut off sends without end. Then the stop cannot be
 confirmed, and the exit code is 1.`,

@@ -76,6 +76,7 @@ type Renewer struct {
 	pause    time.Duration // from the last attempt to the next
 	called   int64         // when the last call was first made, ns
 	heard    int64         // when the last OK reply came, or Run began, ns
+	failing  [2]int64      // from the first to the last failed attempt of a series, ns
 	trying   int           // attempts that have not come back
 	answers  chan answer
 	rtt      roundTrip
@@ -122,6 +123,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 			r.trying--
 			switch {
 			case a.err != nil:
+				r.failed(a.received)
 				r.trouble(a.err)
 			case r.holder.Waiting() && a.seq == r.holder.Call().Seq:
 				if err := r.take(calls, a); err != nil {
@@ -293,9 +295,17 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 }
 
 // silent reports whether the run is over by its laws and Redis has been silent too long to say so. Without a planned
-// end it is never true.
+// end it is never true. A process that slept has heard nothing either: so attempts must have failed for some time.
 func (r *Renewer) silent() bool {
-	return r.Clock.Now()-r.heard > int64(maxSilence) && r.holder.view.Laws.Over(r.now())
+	return r.Clock.Now()-r.heard > int64(maxSilence) && r.failing[1]-r.failing[0] >= int64(attemptTimeout) && r.holder.view.Laws.Over(r.now())
+}
+
+// failed notes when an attempt failed. After a gap, in which the process slept, a new series begins.
+func (r *Renewer) failed(at int64) {
+	if r.failing[0] < r.heard || at-r.failing[1] > 2*int64(attemptTimeout) {
+		r.failing[0] = at
+	}
+	r.failing[1] = at
 }
 
 // over returns how the run ended; nil if it goes on.

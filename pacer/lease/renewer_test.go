@@ -188,3 +188,35 @@ func TestPatience(t *testing.T) {
 		})
 	}
 }
+
+// sleepy is a Server that cannot be reached in a time in which the worker's process sleeps, and that says next that the
+// run has ended.
+type sleepy struct {
+	mute
+	sleeps, wakes time.Time
+}
+
+func (s *sleepy) Renew(ctx context.Context, c Call) (Reply, error) {
+	now := time.Now()
+	if !now.Before(s.sleeps) && now.Before(s.wakes) {
+		time.Sleep(s.wakes.Sub(now))
+		return Reply{}, errors.New("broken pipe")
+	}
+	return s.mute.Renew(ctx, c)
+}
+
+// TestWakesAfterTheEnd: a worker whose process slept past the planned end asks Redis before it judges that Redis is silent.
+func TestWakesAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		server := &sleepy{mute: mute{until: start.Add(time.Hour)}, sleeps: start.Add(5 * time.Second), wakes: start.Add(40 * time.Second)}
+		server.laws = []Law{
+			{Law: pacer.Law{ID: 1, T0: start.UnixMicro(), Den: 1}, End: start.Add(10 * time.Second).UnixMicro(), Era: 1},
+			{Law: pacer.Law{ID: 2, T0: start.Add(10 * time.Second).UnixMicro(), Den: 1}, Phase: Ended, Prev: 1, End: pacer.Endless, Era: 1},
+		}
+		r := &Renewer{Server: server, Sink: noSink{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1"}
+		if err := r.Run(t.Context()); !errors.Is(err, pacer.ErrEnded) {
+			t.Errorf("after %v: %v", time.Since(start), err)
+		}
+	})
+}
