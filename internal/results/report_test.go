@@ -2,6 +2,7 @@ package results
 
 import (
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/run"
@@ -86,4 +87,17 @@ func TestMaxReport(t *testing.T) {
 			t.Errorf("%+v, %v", entries, err)
 		}
 	})
+}
+
+// TestOwnReportWaitsForTheEnd: a worker whose clock is ahead has ended a moment before the run is over for Redis. Its
+// report is of the run that is over.
+func TestOwnReportWaitsForTheEnd(t *testing.T) {
+	b := newBed(t)
+	r, _ := b.create("x", mortal(2*time.Second), run.Options{})
+	m := b.member(r, "w").start()
+	await.True(b, "the last moments", func() bool { m.renew(); s := b.state(r); return s.EndsAt.Sub(s.Now()) < clocks/2 })
+	rep, _, err := OwnReport(t.Context(), r, time.Minute, unpublished(record.Counts{}))
+	if err != nil || rep.Running {
+		t.Errorf("running %v, %v, %q", rep.Running, err, rep.Notes)
+	}
 }
