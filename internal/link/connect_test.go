@@ -164,3 +164,18 @@ func TestClusterURL(t *testing.T) {
 		t.Errorf("shown as %s", host(u))
 	}
 }
+
+// TestConnectWithoutRoom: a server that has no room for another client closes the connection at once. The error has its
+// words, however the two race.
+func TestConnectWithoutRoom(t *testing.T) {
+	b := newBed(t)
+	if err := b.client.ConfigSet(t.Context(), "maxclients", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		_, err := Connect(t.Context(), "redis://"+redistest.Addr(b.client))
+		if err == nil || !Temporary(err) || !strings.HasSuffix(err.Error(), "max number of clients reached; raise its maxclients, or end other clients") {
+			t.Fatal(err)
+		}
+	}
+}

@@ -2,13 +2,17 @@ package link
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net"
 	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/mux"
 )
 
 // Bounds of what a reply may announce. The client allocates what is announced before it arrives, so a header of ten
@@ -23,6 +27,9 @@ const (
 	maxStatus    = 64 << 10 // bytes of a line without a length
 	maxHeader    = 32       // bytes of a line with a length
 )
+
+// lastWords is how long to wait for what a server said before it closed a connection: it has come, or never will.
+const lastWords = 100 * time.Millisecond
 
 // Errors of replies end their connection.
 var (
@@ -40,9 +47,42 @@ func (replyLimit) DialHook(next redis.DialHook) redis.DialHook {
 		if err != nil {
 			return nil, err
 		}
-		return limitReplies(c), nil
+		return limitReplies(&answering{Conn: c}), nil
 	}
 }
+
+// answering is a connection that one call uses at a time. A server without room for another client says so and closes it
+// at once. The library takes that for the answer to its greeting, and then fails to write. The reason is what the server
+// said.
+type answering struct {
+	net.Conn
+	refused error
+}
+
+// Read implements net.Conn.
+func (c *answering) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.refused == nil {
+		c.refused = mux.Refusal(p[:n])
+	}
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *answering) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	if err != nil && c.refused == nil {
+		_ = c.SetReadDeadline(time.Now().Add(lastWords)) // if that fails, so does the read
+		_, _ = c.Read(make([]byte, 512))                 // the write has failed anyway
+	}
+	if err != nil {
+		err = cmp.Or(c.refused, err)
+	}
+	return n, err
+}
+
+// NetConn returns the connection below, where the client looks for a socket.
+func (c *answering) NetConn() net.Conn { return c.Conn }
 
 // ProcessHook implements redis.Hook.
 func (replyLimit) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
@@ -55,8 +95,11 @@ func (replyLimit) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 // limitReplies wraps a connection to a server. The client looks at a socket directly to see whether it was closed. It
 // must not do so with TLS.
 func limitReplies(c net.Conn) net.Conn {
-	checked := &replies{Conn: c}
-	if socket, ok := c.(syscall.Conn); ok {
+	checked, below := &replies{Conn: c}, c
+	if a, ok := c.(*answering); ok {
+		below = a.Conn
+	}
+	if socket, ok := below.(syscall.Conn); ok {
 		return socketReplies{checked, socket}
 	}
 	return checked

@@ -270,8 +270,8 @@ func (d *Dialer) understood() {
 	d.resp3 = true
 }
 
-// refusal returns the error of a server without room for another client; nil = the reply is another one.
-func refusal(reply []byte) error {
+// Refusal returns the error of a server without room for another client; nil = the reply is another one.
+func Refusal(reply []byte) error {
 	text, failed := strings.CutPrefix(string(reply[:min(len(reply), 200)]), "-")
 	if !failed || !strings.Contains(text, "max number of clients") {
 		return nil

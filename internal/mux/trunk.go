@@ -98,7 +98,7 @@ func (t *trunk) take(reply []byte) error {
 	case '%':
 		t.dialer.understood()
 	case '-':
-		if err := refusal(reply); err != nil {
+		if err := Refusal(reply); err != nil {
 			return err
 		}
 	}
