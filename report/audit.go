@@ -41,7 +41,7 @@ type Audit struct {
 	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
 	Lost        int64 `json:"lost"`         // owned by an incarnation that is gone; fate unknown
 	Held        int64 `json:"held"`         // owned by an incarnation that runs, or that may; not decided yet
-	Overrun     int64 `json:"overrun"`      // beyond the end of their generation, but sent or dropped as late before the worker knew of the end
+	Overrun     int64 `json:"overrun"`      // beyond the end of their generation, but sent or dropped as late before the worker knew of the end, or that its name was taken
 	Ungranted   int64 `json:"ungranted"`    // asked for but never issued: the limiter granted less than passed, in a run with a limiter
 	Completed   int64 `json:"completed"`    // answered with an expected status
 	Failed      int64 `json:"failed"`       // ended otherwise

@@ -156,6 +156,11 @@ func input(w run.Worker, t totals, s *run.State) report.WorkerInput {
 	if in.Total != nil { // what it decided on before it heard of a cut was not its own
 		in.Beyond = in.Total.Counts.Overrun()
 		in.Leased += in.Beyond
+		// A process that was suspended while another one took its name decides on slots that others have by then.
+		if foreign := in.Total.Counts.Slots() - in.Leased; w.State == "replaced" && foreign > 0 {
+			in.Beyond += foreign
+			in.Leased += foreign
+		}
 	}
 	in.State, in.Gone = standing(w, end, final, s)
 	if w.State == "silent" && s.EndedAt.IsZero() && !final {

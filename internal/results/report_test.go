@@ -1,6 +1,7 @@
 package results
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
 )
 
@@ -100,4 +102,32 @@ func TestOwnReportWaitsForTheEnd(t *testing.T) {
 	if err != nil || rep.Running {
 		t.Errorf("running %v, %v, %q", rep.Running, err, rep.Notes)
 	}
+}
+
+// TestReportOfAProcessWhoseNameWasTaken: a suspended process wakes up when another one has its name and its slots. What it
+// then drops or sends is overrun. The report is complete.
+func TestReportOfAProcessWhoseNameWasTaken(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(1000), run.Options{})
+		m := b.member(r, "w").start().supplied()
+		await.True(b, "some slots", func() bool { m.renew(); return m.owned() > 100 })
+		next := &member{bed: b, run: r, id: "w", server: r.Arcs(b.client), holder: lease.NewHolder("w", "next", 1)}
+		next.renew()
+		b.must(r.Abort(t.Context(), ""))
+		await.True(b, "the stop to be in force", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.Now().After(s.EndedAt) })
+		next.halt()
+		s := b.state(r)
+		owned := s.Workers[slices.IndexFunc(s.Workers, func(w run.Worker) bool { return w.Incarnation == "incw" })].Owned
+		others := s.Issued - owned - s.Skipped
+		for inc, n := range map[string]record.Counts{"incw": {Sent: 90, Completed: 90, LateDropped: owned + 300 - 90}, "next": {Sent: others, Completed: others}} {
+			total := told("w", inc, 1, n)
+			if err := NewJournal(r, "w", inc).Publish(t.Context(), total, total, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rep, err := Report(t.Context(), r)
+		if err != nil || rep.Audit.Check() != nil || rep.Audit.Overrun != 300 || rep.Audit.Asked != s.Asked {
+			t.Errorf("%v, %v, %+v, %q", err, rep.Audit.Check(), rep.Audit, rep.Notes)
+		}
+	})
 }
