@@ -176,7 +176,8 @@ func (t *httpTarget) contact(ctx context.Context, _ bool) Contact {
 		return shown
 	}
 	shown.HTTP = HTTP2
-	if shown.Streams, err = c.session.allowed(ctx); err != nil && ctx.Err() == nil {
+	// With TLS 1.3 a server that refuses our certificate says so only now.
+	if shown.Streams, err = c.session.allowed(ctx); err != nil && ctx.Err() == nil && !isTLS(err) {
 		err = ErrNoHTTP2
 	}
 	if err != nil {

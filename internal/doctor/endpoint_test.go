@@ -183,6 +183,10 @@ func TestEndpointFails(t *testing.T) {
 	old.Config.ErrorLog = log.New(io.Discard, "", 0)
 	old.StartTLS()
 	t.Cleanup(old.Close)
+	demanding := httptest.NewUnstartedServer(http.NotFoundHandler())
+	demanding.Config.ErrorLog, demanding.EnableHTTP2, demanding.TLS = log.New(io.Discard, "", 0), true, strict.Clone()
+	demanding.StartTLS()
+	t.Cleanup(demanding.Close)
 	for name, c := range map[string]struct {
 		spec        targets.Spec
 		found, mend string
@@ -193,6 +197,8 @@ func TestEndpointFails(t *testing.T) {
 		"no TLS, auto":   {targets.Spec{URL: "https://" + plain.Listener.Addr().String(), HTTP: "auto"}, "does not look like a TLS handshake", "write http:// in --url"},
 		"unknown":        {targets.Spec{URL: encrypted.URL()}, "unknown authority", "--cacert FILE, or accept any certificate with -k"},
 		"own":            {targets.Spec{URL: counting(t, arrivals.Options{TLS: strict}).URL(), Insecure: true}, "certificate required", "give --cert FILE and --key FILE"},
+		"own, HTTP/2":    {targets.Spec{URL: demanding.URL, Insecure: true, HTTP: "2"}, "certificate required", "give --cert FILE and --key FILE"},
+		"own, gRPC":      {targets.Spec{URL: strings.Replace(demanding.URL, "https", "grpcs", 1) + "/a.B/C", Insecure: true}, "certificate required", "give --cert FILE and --key FILE"},
 		"no HTTP/2":      {targets.Spec{URL: old.URL, Insecure: true, HTTP: "2"}, "does not speak HTTP/2", "--http"},
 		"no h2c":         {targets.Spec{URL: "http://" + lines.Addr(), HTTP: "2"}, "greet 127.0.0.1:", "leave out --http 2, or write https:// if the server wants TLS"},
 		"no HTTP/3":      {targets.Spec{URL: encrypted.URL(), Insecure: true, HTTP: "3"}, "dial udp 127.0.0.1:", "check the port and firewalls"},
