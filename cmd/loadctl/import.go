@@ -25,7 +25,8 @@ for standard input. The content tells the format:
   har     a recording of a browser, HAR 1.2: one flow, whose steps have the times of the recording
   curl    curl command lines, as browsers copy them: a flow of each, or with --steps one flow of all
   vegeta  targets in vegeta's formats http and json, or a URL a line: a mix
-  log     an access log in the common or combined format: a mix of its 30 most frequent patterns
+  log     an access log: a mix of its 30 most frequent patterns. It is common, combined, JSON lines,
+          W3C extended (IIS, CloudFront), or one of ALB, ELB, S3 and HAProxy
 
 Values of headers that are likely to be secrets are left out, and a comment names them. Look through
 the file before you use it. Nothing is sent, and no Redis is needed.`,

@@ -1,8 +1,6 @@
 package importer
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -10,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// FuzzBody: whatever a body and a header are, the workload sends the same. Of JSON, spaces between values may be missing.
+// FuzzBody: whatever a body and a header are, the workload sends the same bytes.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		`{"a": [1, -2.50, true, null, {}], "b": "x\ny"}`, `{"a": 1e5, "<<": 2}`, `[{"a": 1, "b": [[]]}, "` + strings.Repeat("x", 120) + `"]`, `"${x}"`, `{"no": "yes", "": "~"}`, `1`,
@@ -42,10 +40,6 @@ func FuzzBody(f *testing.F) {
 		}
 		got := read.Flows[0].Steps[0]
 		sent, want := strings.ReplaceAll(string(got.Body), "$${", "${"), body
-		var compact bytes.Buffer
-		if typed == jsonType && sent != want && json.Compact(&compact, []byte(body)) == nil {
-			want = compact.String()
-		}
 		if sent != want {
 			t.Fatalf("%q: sends %q\n%s", want, sent, text)
 		}

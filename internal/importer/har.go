@@ -12,13 +12,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/targets"
 )
 
 // An archive is a HAR file, as far as requests need it.
 type archive struct {
 	Log *struct {
-		Entries []entry `json:"entries"`
+		Entries []json.RawMessage `json:"entries"`
 	} `json:"log"`
 }
 
@@ -60,28 +61,60 @@ type content struct {
 	Params   []field `json:"params"`
 }
 
-// har reads a recording of a browser: one flow, whose steps have the times of the recording.
+// har reads a recording of a browser: one flow, whose steps have the times of the recording. A request that cannot be sent
+// is left out with a note, unless none is left.
 func (o Options) har(text []byte) (*file, error) {
-	entries, err := o.entries(text)
+	var bad badEntries
+	entries, err := o.entries(text, &bad)
 	if err != nil {
 		return nil, err
 	}
-	entries, notes, err := o.chosen(entries)
+	entries, notes, err := o.chosen(entries, &bad)
 	if err != nil {
 		return nil, err
 	}
-	f := &file{notes: notes, cookies: slices.ContainsFunc(entries[:len(entries)-1], entry.setsCookie)}
-	steps, err := o.recorded(f, entries)
+	f := &file{notes: notes, lenient: true, cookies: slices.ContainsFunc(entries[:len(entries)-1], entry.setsCookie)}
+	steps, err := o.recorded(f, entries, &bad)
 	if err != nil {
 		return nil, err
 	}
+	f.notes = append(f.notes, bad.notes()...)
 	f.flows = []flow{{name: "recording", steps: steps}}
 	f.begin(o.Base)
 	return f, nil
 }
 
+// badEntries are the errors of entries that were left out.
+type badEntries struct {
+	first error
+	lines []string // the first of them
+	more  int
+}
+
+// add adds the error of an entry.
+func (b *badEntries) add(number int, err error) {
+	const most = 10
+	if b.first == nil {
+		b.first = err
+	}
+	if len(b.lines) == most {
+		b.more++
+		return
+	}
+	_, what, _ := strings.Cut(err.Error(), fmt.Sprintf(": entry %d: ", number))
+	b.lines = append(b.lines, printable.Clip(fmt.Sprintf("Left out, entry %d: %s", number, what), 119))
+}
+
+// notes returns a comment on each.
+func (b *badEntries) notes() []string {
+	if b.more > 0 {
+		return append(slices.Clone(b.lines), fmt.Sprintf("Left out for such reasons: %d more.", b.more))
+	}
+	return b.lines
+}
+
 // entries reads the file. The entries are in the order of their times.
-func (o Options) entries(text []byte) ([]entry, error) {
+func (o Options) entries(text []byte, bad *badEntries) (all []entry, err error) {
 	var a archive
 	if err := json.Unmarshal(text, &a); err != nil {
 		return nil, o.badJSON(text, err)
@@ -89,14 +122,22 @@ func (o Options) entries(text []byte) ([]entry, error) {
 	if a.Log == nil || len(a.Log.Entries) == 0 {
 		return nil, fmt.Errorf("%s: has no log.entries, or none in it; record some requests, and save them as HAR", o.Name)
 	}
-	all := a.Log.Entries
-	for i := range all {
-		e := &all[i]
-		e.number = i + 1
-		var err error
-		if e.at, err = time.Parse(time.RFC3339Nano, e.Started); err != nil {
-			return nil, o.about(*e, "startedDateTime %.40q is no time; write such as 2026-01-31T12:00:00.000Z", e.Started)
+	for i, raw := range a.Log.Entries {
+		e := entry{number: i + 1}
+		err := json.Unmarshal(raw, &e)
+		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			err = o.about(e, "%s: %s does not fit; correct it", wrong.Field, wrong.Value)
+		} else if e.at, err = time.Parse(time.RFC3339Nano, e.Started); err != nil {
+			err = o.about(e, "startedDateTime %.40q is no time; write such as 2026-01-31T12:00:00.000Z", e.Started)
 		}
+		if err != nil {
+			bad.add(e.number, err)
+			continue
+		}
+		all = append(all, e)
+	}
+	if len(all) == 0 {
+		return nil, bad.first
 	}
 	slices.SortStableFunc(all, func(a, b entry) int { return a.at.Compare(b.at) })
 	return all, nil
@@ -123,7 +164,7 @@ func (o Options) about(e entry, format string, args ...any) error {
 }
 
 // chosen returns the entries that become steps, and comments about the others.
-func (o Options) chosen(all []entry) (kept []entry, notes []string, err error) {
+func (o Options) chosen(all []entry, bad *badEntries) (kept []entry, notes []string, err error) {
 	host := strings.ToLower(o.OnlyHost)
 	var foreign, cached, static int
 	others := map[string]int{}
@@ -131,7 +172,8 @@ func (o Options) chosen(all []entry) (kept []entry, notes []string, err error) {
 		u, err := url.Parse(e.Request.URL)
 		switch {
 		case err != nil:
-			return nil, nil, o.about(e, "the URL cannot be read; correct it, or remove the entry")
+			bad.add(e.number, o.about(e, "the URL cannot be read; correct it"))
+			continue
 		case u.Scheme != "http" && u.Scheme != "https":
 			foreign++
 			continue
@@ -154,6 +196,8 @@ func (o Options) chosen(all []entry) (kept []entry, notes []string, err error) {
 	switch {
 	case len(kept) == 0 && hosts != "":
 		return nil, nil, fmt.Errorf("%s: no request of %.60q is left; there are other hosts for --only-host: %.200s", o.Name, host, hosts)
+	case len(kept) == 0 && bad.first != nil:
+		return nil, nil, bad.first
 	case len(kept) == 0:
 		return nil, nil, fmt.Errorf("%s: no http request is left; record with an empty cache, and without --no-static", o.Name)
 	case len(kept) > targets.MaxSteps:
@@ -203,31 +247,44 @@ func (e entry) setsCookie() bool {
 }
 
 // recorded makes steps of entries. The first one begins the flow.
-func (o Options) recorded(f *file, all []entry) (steps []step, err error) {
+func (o Options) recorded(f *file, all []entry, bad *badEntries) (steps []step, err error) {
 	var unique names
+	var begin time.Time
 	var last time.Duration
-	for i, e := range all {
-		r := request{where: fmt.Sprintf("%s: entry %d", o.Name, e.number)}
-		r.Method, r.URL = strings.ToUpper(e.Request.Method), e.Request.URL
-		for _, h := range e.Request.Headers {
-			r.Headers = append(r.Headers, targets.Header{Name: h.Name, Value: h.Value})
-		}
-		if err := o.posted(&r, e); err != nil {
-			return nil, err
-		}
-		if r.At = e.at.Sub(all[0].at).Round(time.Millisecond); r.At > targets.MaxPause {
-			return nil, o.about(e, "begins %v after the first one, and a flow lasts at most %v; record less", r.At, targets.MaxPause)
-		}
-		s, err := f.add(r)
+	for _, e := range all {
+		s, err := o.sent(f, e)
 		if err != nil {
-			return nil, err
+			bad.add(e.number, err)
+			continue
+		}
+		if len(steps) == 0 {
+			begin = e.at
+		}
+		if s.At = e.at.Sub(begin).Round(time.Millisecond); s.At > targets.MaxPause {
+			return nil, o.about(e, "begins %v after the first one, and a flow lasts at most %v; record less", s.At, targets.MaxPause)
 		}
 		s.Name = unique.of(stepName(s.Method, s.URL))
-		s.together = i > 0 && s.At == last && s.At == 0
+		s.together = len(steps) > 0 && s.At == last && s.At == 0
 		last = s.At
 		steps = append(steps, s)
 	}
+	if len(steps) == 0 {
+		return nil, bad.first
+	}
 	return steps, nil
+}
+
+// sent makes a step of an entry.
+func (o Options) sent(f *file, e entry) (step, error) {
+	r := request{where: fmt.Sprintf("%s: entry %d", o.Name, e.number)}
+	r.Method, r.URL = strings.ToUpper(e.Request.Method), e.Request.URL
+	for _, h := range e.Request.Headers {
+		r.Headers = append(r.Headers, targets.Header{Name: h.Name, Value: h.Value})
+	}
+	if err := o.posted(&r, e); err != nil {
+		return step{}, err
+	}
+	return f.add(r)
 }
 
 // posted gives a request its body.

@@ -6,7 +6,8 @@
 //	os.WriteFile("shop.yaml", text, 0o600)
 //
 // Guarantees: the same input makes the same text. workload.YAML reads it, and its steps are valid requests. Values of
-// headers that are likely to be secrets are not in it. Memory is bounded: see Most.
+// headers that are likely to be secrets are not in it. Memory is bounded: see Most. It opens no files but those that a
+// curl command names with -F, and those of bodies.
 package importer
 
 import (
@@ -23,7 +24,6 @@ import (
 
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/workload"
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -162,21 +162,29 @@ func tell(in *bufio.Reader) (string, error) {
 	if text == "" {
 		return "", errors.New("is empty; give a HAR file, curl commands, vegeta targets or an access log")
 	}
-	if beginsHAR.MatchString(text) {
+	found, other := logOf(text)
+	switch {
+	case beginsHAR.MatchString(text):
 		return HAR, nil
+	case found != nil && strings.HasPrefix(text, "#") && strings.Contains(text, "#Fields:"):
+		return Log, nil
 	}
 	for strings.HasPrefix(text, "#") {
 		_, text, _ = strings.Cut(text, "\n")
 		text = strings.TrimSpace(text)
 	}
 	line, _, _ := strings.Cut(text, "\n")
-	switch _, logged := pacer.LogTime(line); {
+	switch first, _ := logOf(line); {
 	case beginsCurl.MatchString(line):
 		return Curl, nil
+	case first != nil:
+		return Log, nil
 	case beginsVegeta.MatchString(line):
 		return Vegeta, nil
-	case logged:
+	case found != nil:
 		return Log, nil
+	case other != "":
+		return "", unreadLog(other)
 	}
 	return "", fmt.Errorf("its first line does not tell what it is; give --format %s", strings.Join(Formats(), ", "))
 }

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -27,6 +26,7 @@ const (
 // An accessLog is what is known of a log so far.
 type accessLog struct {
 	Options
+	format   logFormat
 	patterns map[string]*pattern
 	order    int   // of the next pattern
 	lines    int64 // with a time
@@ -76,25 +76,38 @@ func (o Options) log(in *bufio.Reader) (*file, error) {
 }
 
 // read reads all lines.
-func (a *accessLog) read(in io.Reader) error {
+func (a *accessLog) read(in *bufio.Reader) error {
+	head, err := in.Peek(in.Size())
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%s: %w", a.Name, err)
+	}
+	format, other := logOf(strings.TrimLeft(string(head), "\r\n"))
+	if format == nil {
+		return fmt.Errorf("%s: %w", a.Name, unreadLog(other))
+	}
+	a.format = *format
+	parse := a.format.open()
 	limited := &io.LimitedReader{R: in, N: Most(Log) + 1}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, longestLine)
 	number := 0
 	for lines.Scan() {
 		number++
-		if strings.TrimSpace(lines.Text()) == "" {
+		line := strings.TrimPrefix(lines.Text(), "\ufeff")
+		if strings.TrimSpace(line) == "" {
 			continue
 		}
-		t, ok := pacer.LogTime(lines.Text())
-		if !ok {
-			return fmt.Errorf("%s:%d: no time such as [31/Jan/2026:12:00:00 +0000]; remove the line", a.Name, number)
+		r, ok := parse(line)
+		switch {
+		case !ok:
+			return fmt.Errorf("%s:%d: %s; remove the line", a.Name, number, a.format.missing())
+		case !r.directive:
+			a.count(r)
 		}
-		a.count(lines.Text(), t)
 	}
 	switch err := lines.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("%s:%d: the line has more than %d bytes; give an access log in the common or combined format", a.Name, number+1, longestLine)
+		return fmt.Errorf("%s:%d: the line has more than %d bytes; give an access log", a.Name, number+1, longestLine)
 	case err != nil:
 		return fmt.Errorf("%s: %w", a.Name, err)
 	case limited.N == 0:
@@ -103,31 +116,45 @@ func (a *accessLog) read(in io.Reader) error {
 	return nil
 }
 
-// requested returns method and target of the request in a line: "GET /path HTTP/1.1". A pattern would take ten times as
-// long.
-func requested(line string) (method, target string, ok bool) {
-	_, rest, _ := strings.Cut(line, `] "`)
-	request, _, closed := strings.Cut(rest, `"`)
+// unreadLog says which logs can be read. other is what this one is, if that is known.
+func unreadLog(other string) error {
+	if other != "" {
+		return fmt.Errorf("is %s, which has no requests that can be read here; give one of %s", other, logNames())
+	}
+	return fmt.Errorf("its first lines are of no access log that is known here; give one of %s", logNames())
+}
+
+// missing says why a line is not of the format.
+func (f logFormat) missing() string {
+	if f.name == common {
+		return "no time such as [31/Jan/2026:12:00:00 +0000]"
+	}
+	return "the line is not of the format of those before it, which is " + f.name
+}
+
+// requested returns method and target of a request: GET /path HTTP/1.1. A pattern would take ten times as long.
+func requested(request string) (method, target string, ok bool) {
 	method, target, _ = strings.Cut(request, " ")
 	target, version, _ := strings.Cut(target, " ")
-	ok = closed && method != "" && strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.HasPrefix(target, "/") &&
+	ok = method != "" && strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.HasPrefix(target, "/") &&
 		(version == "" || strings.HasPrefix(version, "HTTP/") && !strings.Contains(version, " ")) && len(target) <= longestPath && !strings.Contains(target, `\`)
 	return method, target, ok && strings.ToValidUTF8(target, "") == target
 }
 
 // count counts a line.
-func (a *accessLog) count(line string, t int64) {
-	if a.lines == 0 {
-		a.first, a.last = t, t
-	}
-	a.first, a.last = min(a.first, t), max(a.last, t)
+func (a *accessLog) count(r record) {
 	a.lines++
-	method, target, ok := requested(line)
-	if !ok {
+	switch {
+	case r.timed && a.first == 0:
+		a.first, a.last = r.at, r.at
+	case r.timed:
+		a.first, a.last = min(a.first, r.at), max(a.last, r.at)
+	}
+	if !r.usable {
 		a.unusable++
 		return
 	}
-	p := newPattern(method, target)
+	p := newPattern(r.method, r.target)
 	known := a.patterns[p.key()]
 	switch {
 	case known != nil:
@@ -158,8 +185,12 @@ func (a *accessLog) notes(chosen []*pattern, others int) []string {
 	share := func(n int64) string { return units.Percent(float64(n)/float64(a.lines)) + " %" }
 	at := func(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04:05") }
 	seconds := a.last - a.first + 1
+	zone := " UTC"
+	if a.format.local {
+		zone = " (local time)"
+	}
 	notes := []string{
-		fmt.Sprintf("Imported from %s: %s from %s to %s UTC, %.3g/s on average.", a.shown(), plural(int(a.lines), "request", "requests"), at(a.first), at(a.last), float64(a.lines)/float64(seconds)),
+		fmt.Sprintf("Imported from %s: %s from %s to %s%s, %.3g/s on average.", a.shown(), plural(int(a.lines), "request", "requests"), at(a.first), at(a.last), zone, float64(a.lines)/float64(seconds)),
 		fmt.Sprintf("In the mix: %s with %s of the requests.", plural(len(chosen), "pattern", "patterns"), share(used)),
 	}
 	if rest := a.lines - used - a.unusable; rest > 0 {
@@ -172,15 +203,23 @@ func (a *accessLog) notes(chosen []*pattern, others int) []string {
 	if a.unusable > 0 {
 		notes = append(notes, fmt.Sprintf("Left out: %s without a request that can be sent, %s.", plural(int(a.unusable), "line", "lines"), share(a.unusable)))
 	}
+	return append(notes,
+		"A log has no bodies and no headers: add those that the service needs.",
+		"Numbers in paths are random ones of the range that the log has. Of other ids there is one example.",
+		a.rate(seconds))
+}
+
+// rate says how to send at the rate of the log.
+func (a *accessLog) rate(seconds int64) string {
+	if !a.format.replay {
+		return "For the rate of the log, make a CSV file of it with the columns time and rate: --profile replay:FILE reads that."
+	}
 	every := ""
 	const mostPieces = 10_000
 	if seconds > mostPieces {
 		every = ",every=" + strconv.FormatInt((seconds-1)/mostPieces+1, 10) + "s"
 	}
-	return append(notes,
-		"A log has no bodies and no headers: add those that the service needs.",
-		"Numbers in paths are random ones of the range that the log has. Of other ids there is one example.",
-		"To send at the rate of the log: --profile replay:"+a.shown()+every)
+	return "To send at the rate of the log: --profile replay:" + a.shown() + every
 }
 
 // weigh returns the weights: the counts, or less where they are too large.

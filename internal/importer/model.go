@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -21,6 +22,7 @@ type file struct {
 	headers []targets.Header
 	mixed   bool // the flows have weights
 	cookies bool // flows keep those of their answers
+	lenient bool // a header that is not valid is left out
 	flows   []flow
 
 	from string // the beginning of URLs that base replaces: scheme and host
@@ -39,6 +41,7 @@ type step struct {
 	together bool // it is due with the step before it
 	bodyFile string
 	secrets  []string // headers that were left out, each once
+	replaced []string // headers that were left out because the client decides on them, each once
 	notes    []string
 }
 
@@ -48,11 +51,22 @@ type request struct {
 	bodyFile string
 	where    string   // for errors
 	notes    []string // comments on it
+	secrets  []string // what was left out of it as a secret
+	replaced []string // what was left out of it because the client decides on it
+}
+
+// size is about what a request takes in a workload file.
+func (r request) size() int {
+	n := len(r.URL) + len(r.Body)
+	for _, h := range r.Headers {
+		n += len(h.Name) + len(h.Value)
+	}
+	return n
 }
 
 // add makes a step of a request.
 func (f *file) add(r request) (step, error) {
-	s := step{Step: r.Step, bodyFile: r.bodyFile, notes: r.notes}
+	s := step{Step: r.Step, bodyFile: r.bodyFile, notes: slices.Clone(r.notes), secrets: slices.Clone(r.secrets), replaced: slices.Clone(r.replaced)}
 	s.URL, s.Body = literal(r.URL), []byte(literal(string(r.Body)))
 	s.Headers = nil
 	for _, h := range r.Headers {
@@ -71,9 +85,13 @@ func (f *file) prepare(s *step, where string) error {
 	var kept []targets.Header
 	for _, h := range s.Headers {
 		switch parsed, err := targets.ParseHeader(h.Name + ":" + h.Value); {
+		case strings.HasPrefix(h.Name, ":") || sameAnyway(s.URL, h):
 		case setByClient(h.Name):
+			s.replaced = once(s.replaced, http.CanonicalHeaderKey(h.Name))
 		case secret(h):
 			s.leaveOut(http.CanonicalHeaderKey(h.Name))
+		case (err != nil || !utf8.ValidString(h.Value)) && f.lenient:
+			s.notes = append(s.notes, fmt.Sprintf("left out, as its name or its value has characters that no header may have: %s", printable.Clip(strconv.Quote(h.Name), 40)))
 		case err != nil || !utf8.ValidString(h.Value):
 			return fmt.Errorf("%s: header %.40q: its name or its value has characters that no header may have; remove it", where, h.Name)
 		default:
@@ -143,20 +161,38 @@ func credentials(raw string) (begin, rest string, ok bool) {
 }
 
 // leaveOut notes that a secret was left out.
-func (s *step) leaveOut(what string) {
+func (s *step) leaveOut(what string) { s.secrets = once(s.secrets, what) }
+
+// once adds a name to a list that does not have it.
+func once(list []string, what string) []string {
 	what = printable.Clip(what, 60)
-	if !slices.Contains(s.secrets, what) {
-		s.secrets = append(s.secrets, what)
+	if slices.Contains(list, what) {
+		return list
 	}
+	return append(list, what)
 }
 
-// setByClient reports whether the client of a run sets a header itself.
+// sameAnyway reports whether the client sends the same header without being told: the length of the body, or the host of
+// the URL.
+func sameAnyway(raw string, h targets.Header) bool {
+	switch http.CanonicalHeaderKey(h.Name) {
+	case "Content-Length":
+		return true
+	case "Host":
+		scheme, host, _ := strings.Cut(origin(raw), "://")
+		port := map[string]string{"http": ":80", "https": ":443"}[scheme]
+		return strings.EqualFold(strings.TrimSuffix(host, port), strings.TrimSuffix(h.Value, port))
+	}
+	return false
+}
+
+// setByClient reports whether the client of a run decides on a header.
 func setByClient(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
-	case "Host", "Content-Length", "Connection", "Keep-Alive", "Proxy-Connection", "Accept-Encoding", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect":
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Accept-Encoding", "Transfer-Encoding", "Te", "Trailer", "Upgrade", "Expect":
 		return true
 	}
-	return strings.HasPrefix(name, ":")
+	return false
 }
 
 // secrets matches names of headers whose values are likely to be secrets.

@@ -134,10 +134,14 @@ func headers(list []targets.Header) value {
 
 // comments returns the notes of a step, with what was left out.
 func (s step) comments() []string {
-	if len(s.secrets) == 0 {
-		return s.notes
+	all := slices.Clone(s.notes)
+	if len(s.replaced) > 0 {
+		all = append(all, "left out, as the client of a run decides on them: "+strings.Join(s.replaced, ", "))
 	}
-	return append(slices.Clone(s.notes), "left out, as secrets: "+strings.Join(s.secrets, ", "))
+	if len(s.secrets) > 0 {
+		all = append(all, "left out, as secrets: "+strings.Join(s.secrets, ", "))
+	}
+	return all
 }
 
 // common moves to the top what all steps have: headers, and the names of those that were left out.
@@ -160,19 +164,26 @@ func (f *file) common() {
 			s.Headers = slices.DeleteFunc(s.Headers, func(o targets.Header) bool { return o == h })
 		}
 	}
-	var everywhere []string
-	for _, what := range slices.Clone(all[0].secrets) {
-		if slices.ContainsFunc(all, func(s *step) bool { return !slices.Contains(s.secrets, what) }) {
+	if names := everywhere(all, func(s *step) *[]string { return &s.replaced }); len(names) > 0 {
+		f.notes = append(f.notes, "Left out of all requests, as the client of a run decides on them: "+strings.Join(names, ", "))
+	}
+	if names := everywhere(all, func(s *step) *[]string { return &s.secrets }); len(names) > 0 {
+		f.notes = append(f.notes, "Left out of all requests, as secrets: "+strings.Join(names, ", "))
+	}
+}
+
+// everywhere takes the names that all steps have out of their lists.
+func everywhere(all []*step, list func(*step) *[]string) (names []string) {
+	for _, what := range slices.Clone(*list(all[0])) {
+		if slices.ContainsFunc(all, func(s *step) bool { return !slices.Contains(*list(s), what) }) {
 			continue
 		}
-		everywhere = append(everywhere, what)
+		names = append(names, what)
 		for _, s := range all {
-			s.secrets = slices.DeleteFunc(s.secrets, func(o string) bool { return o == what })
+			*list(s) = slices.DeleteFunc(*list(s), func(o string) bool { return o == what })
 		}
 	}
-	if len(everywhere) > 0 {
-		f.notes = append(f.notes, "Left out of all requests, as secrets: "+strings.Join(everywhere, ", "))
-	}
+	return names
 }
 
 // hasOnly reports whether a step has a header, and no other one of its name. A Content-Type belongs to its body.

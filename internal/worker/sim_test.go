@@ -372,10 +372,11 @@ func (s *sim) books() (asked, idle int64) {
 		if m.crashed > 0 {
 			continue
 		}
-		if m.err != nil && m.breaks == 0 && !(m.replaced && errors.Is(m.err, pacer.ErrReplaced)) {
+		if expected := m.replaced && errors.Is(m.err, pacer.ErrReplaced); m.err != nil && m.breaks == 0 && !expected {
 			s.t.Errorf("%s: %v", m.ID, m.err)
 		}
-		if told := n.Slots() - n.Beyond + n.MadeUp; told != owned && !(s.loses && told < owned) && !m.replaced && !m.Closed { // a closed loop has no slots
+		told := n.Slots() - n.Beyond + n.MadeUp
+		if lost := s.loses && told < owned; told != owned && !lost && !m.replaced && !m.Closed { // a closed loop has no slots
 			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, told, n)
 		}
 	}
