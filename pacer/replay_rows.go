@@ -74,6 +74,21 @@ func (l *lines) errorf(line int, format string, args ...any) error {
 	return fmt.Errorf("%s: %w", at, fmt.Errorf(format, args...))
 }
 
+// unknown is the error about a first line that begins neither of the files that can be read.
+func (l *lines) unknown(first string) error {
+	return l.errorf(l.line, "%q is neither a header with the column time nor a line of an access log; "+
+		"begin a CSV file with a header such as time,rate, or give an access log with times such as [31/Jan/2026:12:00:00 +0000]", shown(first))
+}
+
+// shown is the beginning of a line, for an error: logs have long ones.
+func shown(line string) string {
+	const most = 60 // bytes
+	if len(line) <= most {
+		return line
+	}
+	return strings.ToValidUTF8(line[:most], "") + "…"
+}
+
 // readRows reads a CSV file or an access log: the first line tells which it is.
 func readRows(in *lines, column string) ([]row, error) {
 	first, err := in.next()
@@ -112,7 +127,7 @@ func readLog(in *lines, t int64) ([]row, error) {
 		}
 		var ok bool
 		if t, ok = LogTime(text); !ok {
-			return nil, in.errorf(in.line, "no time such as [31/Jan/2026:12:00:00 +0000]; remove the line")
+			return nil, in.errorf(in.line, "%q has no time such as [31/Jan/2026:12:00:00 +0000]; remove the line", shown(text))
 		}
 	}
 	var rows []row
@@ -147,8 +162,8 @@ func LogTime(line string) (unix int64, ok bool) {
 // readCSV reads what follows the header of a CSV file.
 func readCSV(in *lines, header, column string) ([]row, error) {
 	names, err := cells(header)
-	if err != nil {
-		return nil, in.errorf(in.line, "%w", err)
+	if err != nil { // quotes as in no CSV file
+		return nil, in.unknown(header)
 	}
 	rate := "rate"
 	if column != "" {
@@ -157,7 +172,7 @@ func readCSV(in *lines, header, column string) ([]row, error) {
 	timeAt, rateAt := slices.Index(names, "time"), slices.Index(names, rate)
 	switch {
 	case timeAt < 0:
-		return nil, in.errorf(in.line, "neither a header with the column time nor a line of an access log; begin a CSV file with a header such as time,rate")
+		return nil, in.unknown(header)
 	case rateAt < 0:
 		return nil, in.errorf(in.line, "there is no column %q; name that of the rate with column=NAME, one of %.100s", clip(rate), strings.Join(names, ", "))
 	}

@@ -45,7 +45,7 @@ func TestGRPC(t *testing.T) {
 		checks               []string
 		status, class        string
 	}{
-		{"EmptyCall", "", "", nil, "OK", ""},
+		{"EmptyCall", "", "", []string{"size < 1B"}, "OK", ""},
 		{"UnaryCall", `{"responseSize": 5, "payload": {"body": "aGVsbG8="}}`, "", []string{`json payload.body = AAAAAAA=`, "json username = hello", `json oauthScope = ""`, "size > 5B"}, "OK", ""},
 		{"UnaryCall", `{"response_size": 5}`, "", []string{`json payload.body = AAAAAAA=`}, "OK", ""}, // the name in the .proto file
 		{"UnaryCall", `{"responseSize": 200000}`, "", []string{"size > 199kB", "json payload.type = COMPRESSABLE"}, "OK", "check json payload.type = COMPRESSABLE"},
@@ -74,6 +74,38 @@ func TestGRPC(t *testing.T) {
 			}
 			if n := s.Calls() - before; n != 1 {
 				t.Errorf("%s %s: %d calls arrived", c.method, c.body, n)
+			}
+		}
+	}
+}
+
+// TestGRPCSize: the size is that of the messages without their prefixes, whichever of them are the reply. A message of 3 zeros
+// has 7 bytes, and one of 70,000 has 70,008.
+func TestGRPCSize(t *testing.T) {
+	s := rpctest.Start(t)
+	for _, c := range []struct {
+		method, message, reply string
+		alone                  bool
+		size                   int
+	}{
+		{"EmptyCall", "{}", "", false, 0},
+		{"StreamingOutputCall", `{"responseParameters": [{"size": 3}]}`, "", false, 7},
+		{"StreamingOutputCall", `{"responseParameters": [{"size": 3}, {"size": 70000}, {"size": 3}]}`, "", false, 70_022},
+		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "any", false, 7},
+		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "messages 1", false, 7},
+		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "matches /AAAA/", false, 7},
+		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "end", false, 7},
+		{"FullDuplexCall", `{"responseParameters": [{"size": 3}]}`, "", true, 7},
+	} {
+		target := calling(t, s.URL(c.method), c.message, func(s *Spec) {
+			s.Reply, s.NoKeepAlive, s.Checks = c.reply, c.alone, []string{fmt.Sprintf("size > %dB", c.size-1), fmt.Sprintf("size < %dB", c.size+1)}
+			if c.size == 0 {
+				s.Checks = s.Checks[1:]
+			}
+		}, Local{})
+		for range 2 { // the second message may be on the same stream
+			if out := target.Do(t.Context(), Call{}); out.Class != "" {
+				t.Errorf("%+v: %+v", c, out)
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
-	s.Int64Var(&f.target.BodyLimit, "body-limit", 0, "how many bytes of an answer's body to read (default 16 MiB)")
+	s.Var((*size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB)")
 	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399, or OK over gRPC)")
 	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
 		". May be repeated. See docs/workloads.md#checks")

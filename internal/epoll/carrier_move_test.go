@@ -356,6 +356,10 @@ func TestCalls(t *testing.T) {
 			}
 		}
 	}
+	empty := newRig(t, targets.Spec{URL: s.URL("EmptyCall"), Descriptors: rpctest.Descriptors(t), Checks: []string{"size < 1B"}, Timeout: 30 * time.Second}, targets.Local{}, 1)
+	if got := empty.do(); status.Name(got.Status) != "OK" || got.Class != "" {
+		t.Errorf("an empty message: %+v", got)
+	}
 	stream := newRig(t, targets.Spec{
 		URL: s.URL("StreamingOutputCall"), Body: []byte(`{"responseParameters": [{"size": 1}, {"size": 7}]}`), Descriptors: rpctest.Descriptors(t), Timeout: 30 * time.Second,
 	}, targets.Local{}, 1)

@@ -122,7 +122,7 @@ func size(rest string) (test, error) {
 			return nil, errForm
 		}
 	}
-	limit, err := byteCount(strings.TrimSpace(text))
+	limit, err := ParseSize(strings.TrimSpace(text))
 	if err != nil {
 		return nil, err
 	}
@@ -132,8 +132,8 @@ func size(rest string) (test, error) {
 	return func(a Answer, _ time.Duration) bool { return a.Length() > limit }, nil
 }
 
-// byteCount reads a number of bytes, such as 10kB.
-func byteCount(text string) (int64, error) {
+// ParseSize reads a number of bytes, such as 10kB.
+func ParseSize(text string) (int64, error) {
 	for _, unit := range []struct {
 		name  string
 		bytes int64

@@ -51,8 +51,8 @@ type Reply interface {
 	Messages() int64
 }
 
-// An Answer is what a reply means. It implements check.Answer: its status is that of gRPC, and its content is the last
-// message, as JSON.
+// An Answer is what a reply means. It implements check.Answer: its status is that of gRPC, its content is the last message,
+// as JSON, and its length is that of all messages.
 type Answer struct {
 	Reply
 	method *Method
@@ -110,6 +110,10 @@ func (a *Answer) Err() error {
 	}
 	return nil
 }
+
+// Length is how many bytes the messages have together, without their prefixes. An answer that is complete consists of whole
+// messages, or is an error of HTTP without any.
+func (a *Answer) Length() int64 { return a.Reply.Length() - prefix*a.Messages() }
 
 // Content returns the last message as JSON; nothing if it was too long to be kept, or is not of its type.
 func (a *Answer) Content() []byte {

@@ -73,7 +73,8 @@ func BenchmarkBody(b *testing.B) {
 
 func TestNoAllocations(t *testing.T) {
 	var r Response
-	for _, answer := range []string{usual, usualChunked} {
+	folded := "\r\nHTTP/1.1  200 OK\r\nDate: Fri, 20 Nov 2026\r\n\t22:00:00 GMT\r\nContent-Length:\r\n 12\r\n\r\nHello world\n"
+	for _, answer := range []string{usual, usualChunked, folded} {
 		for _, size := range []int{len(answer), 50, 1} {
 			bytes := []byte(answer)
 			if n := testing.AllocsPerRun(100, func() { feed(&r, bytes, size) }); n != 0 {

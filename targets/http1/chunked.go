@@ -116,6 +116,13 @@ func (r *Response) readTrailer(b []byte) (n int, err error) {
 		r.state = over
 		return n, nil
 	}
+	if r.trailed && isSpace(text[0]) { // it continues the one before
+		if !printable(text) {
+			err = errField
+		}
+		return n, err
+	}
+	r.trailed = true
 	_, _, err = cutField(text)
 	return n, err
 }

@@ -11,10 +11,11 @@ var (
 	errProtocol   = errors.New("the answer is not of HTTP/1")
 	errStatusLine = errors.New("the answer's status line is malformed")
 	errField      = errors.New("a header of the answer is malformed")
-	errFold       = errors.New("a header of the answer continues on the next line")
+	errFold       = errors.New("the first header of the answer begins with white space")
+	errBlank      = errors.New("too many blank lines before the answer")
 	errLength     = errors.New("the answer's Content-Length is not a number of bytes")
 	errLengths    = errors.New("the answer has two different lengths")
-	errEncoding   = errors.New("the answer's Transfer-Encoding is not chunked")
+	errEncoding   = errors.New("the answer's Transfer-Encoding is not a list of codings, with chunked at most once")
 )
 
 const (
@@ -28,13 +29,20 @@ type head struct {
 	old       bool  // HTTP/1.0
 	length    int64 // of Content-Length
 	encoded   bool  // there was a Transfer-Encoding
+	chunks    bool  // it named chunked
+	coded     bool  // the last coding that it named is not chunked
 	close     bool  // options of Connection
 	keepAlive bool
 }
 
 // readHead reads a line of a head, or a part of one.
 func (r *Response) readHead(b []byte) (n int, err error) {
-	if r.state == statusLine {
+	switch r.state {
+	case fieldEnd:
+		return 0, r.endField(b[0])
+	case fold:
+		return r.skipFold(b)
+	case statusLine:
 		// A peer that does not speak HTTP may never send the end of a line.
 		if i := r.foreign(b); i >= 0 && i < r.limits.Head-r.taken {
 			return i + 1, errProtocol
@@ -45,23 +53,39 @@ func (r *Response) readHead(b []byte) (n int, err error) {
 	switch {
 	case err != nil || line == nil:
 		return n, err
-	case r.state == statusLine:
-		return n, r.parseStatusLine(trimEnd(line))
 	}
-	if line = trimEnd(line); len(line) > 0 {
+	line = trimEnd(line)
+	switch {
+	case r.state == statusLine && len(line) == 0:
+		return n, r.skipBlank()
+	case r.state == statusLine:
+		return n, r.parseStatusLine(line)
+	case len(line) == 0:
+		r.endHead()
+		return n, nil
+	case !r.folded && n < len(b) && !isSpace(b[n]):
 		return n, r.parseField(line)
 	}
-	r.endHead()
-	return n, nil
+	return n, r.holdField(line)
 }
 
 // foreign returns the index of the first byte that cannot be in an answer at this place; -1 if there is none, as far as
-// protocol reaches.
+// protocol or the end of a blank line reaches.
 func (r *Response) foreign(b []byte) int {
-	if len(r.line) >= len(protocol) {
+	want, first := protocol, b[0]
+	if len(r.line) > 0 {
+		first = r.line[0]
+	}
+	switch first {
+	case '\r':
+		want = "\r\n"
+	case '\n':
+		want = "\n"
+	}
+	if len(r.line) >= len(want) {
 		return -1
 	}
-	want := protocol[len(r.line):]
+	want = want[len(r.line):]
 	for i := range min(len(b), len(want)) {
 		if b[i] != want[i] {
 			return i
@@ -70,15 +94,28 @@ func (r *Response) foreign(b []byte) int {
 	return -1
 }
 
+// skipBlank counts a blank line before a status line. Some servers send one after a body, and then it begins the answer
+// to the next request.
+func (r *Response) skipBlank() error {
+	if r.blank++; r.blank > mostBlank {
+		return errBlank
+	}
+	return nil
+}
+
 // parseStatusLine parses
 //
 //	HTTP/1.x SSS[ reason]
 //
-// The beginning, protocol, has been checked. An unknown minor version is read as 1.1 (RFC 9110, 2.5). The reason and
-// the space before it may be missing, as some servers leave them out.
+// The beginning, protocol, has been checked. An unknown minor version is read as 1.1 (RFC 9110, 2.5). There may be several
+// spaces before the code. The reason and the space before it may be missing, as some servers leave them out.
 func (r *Response) parseStatusLine(line []byte) error {
-	const code = len("HTTP/1.1 ") // where the code is
-	if len(line) < code+3 || line[code-1] != ' ' || len(line) > code+3 && line[code+3] != ' ' {
+	code := len("HTTP/1.1") // where the code is
+	for code < len(line) && line[code] == ' ' {
+		code++
+	}
+	// A code beyond maxRead may be missing.
+	if code == len("HTTP/1.1") || code+3 > min(len(line), maxRead) || len(line) > code+3 && line[code+3] != ' ' {
 		return errStatusLine
 	}
 	minor, a, b, c := line[len(protocol)]-'0', line[code]-'0', line[code+1]-'0', line[code+2]-'0'
@@ -106,6 +143,51 @@ func (h *head) redirect() bool {
 		return true
 	}
 	return false
+}
+
+// holdField holds the line of a header until the next byte tells whether it continues (RFC 9112, 5.2). What is wrong
+// with a first line stays wrong, so it need not wait.
+func (r *Response) holdField(line []byte) error {
+	r.state = fieldEnd
+	if r.folded { // it is held already, and may have many more lines
+		r.line = line
+		return nil
+	}
+	r.line = r.line[:0]
+	r.hold(line) // may be the same memory
+	_, _, err := cutField(line)
+	return err
+}
+
+// endField looks at the byte after the line of a header. White space continues it, and stands for one space, with all that
+// is beside it. Each header is parsed once, however many lines it has.
+func (r *Response) endField(next byte) error {
+	if !isSpace(next) {
+		line := r.line
+		r.line, r.state, r.folded = r.line[:0], headers, false
+		return r.parseField(line)
+	}
+	if len(r.line) < maxRead { // a longer one may have been shortened
+		r.line = trimRight(r.line)
+	}
+	r.hold([]byte{' '})
+	r.state, r.folded = fold, true
+	return nil
+}
+
+// skipFold reads the white space before the rest of a header.
+func (r *Response) skipFold(b []byte) (n int, err error) {
+	for n < len(b) && isSpace(b[n]) {
+		n++
+	}
+	if room := r.limits.Head - r.taken; n > room {
+		return room + 1, ErrHead
+	}
+	r.taken += n
+	if n < len(b) {
+		r.state = headers
+	}
+	return n, nil
 }
 
 // parseField parses "name:value" and notes the fields that matter here.
@@ -151,10 +233,10 @@ func concerns(name []byte) bool {
 
 // cutField checks a header and cuts it at its colon. It leaves the white space of the value.
 func cutField(line []byte) (name, value []byte, err error) {
-	if line[0] == ' ' || line[0] == '\t' {
+	i := tokenLen(line)
+	if i == 0 && len(line) > 0 && isSpace(line[0]) {
 		return nil, nil, errFold
 	}
-	i := tokenLen(line)
 	if i == 0 || i == len(line) || line[i] != ':' || !printable(line[i+1:]) {
 		return nil, nil, errField
 	}
@@ -202,12 +284,22 @@ func parseDecimal(b []byte) (n int64, ok bool) {
 	return n, len(b) > 0
 }
 
-// addEncoding notes a Transfer-Encoding header. HTTP/1.0 does not know it, so there it says nothing about the body.
+// addEncoding notes the codings of a Transfer-Encoding header. HTTP/1.0 does not know it, so there it says nothing about
+// the body. Nor does identity, which RFC 2616 had. No coding has parameters that servers use, so what is no token is wrong.
 func (h *head) addEncoding(value []byte) error {
-	if !h.old && (h.encoded || !equalFold(value, "chunked")) {
-		return errEncoding
-	}
 	h.encoded = true
+	for len(value) > 0 && !h.old {
+		var coding []byte
+		coding, value, _ = bytes.Cut(value, []byte(","))
+		coding = trim(coding)
+		chunked := equalFold(coding, "chunked")
+		switch {
+		case tokenLen(coding) < len(coding), chunked && h.chunks:
+			return errEncoding
+		case len(coding) > 0 && !equalFold(coding, "identity"):
+			h.chunks, h.coded = h.chunks || chunked, !chunked
+		}
+	}
 	return nil
 }
 
@@ -215,7 +307,7 @@ func (h *head) addEncoding(value []byte) error {
 //
 // If there is both a length and the chunked coding, the coding counts. It marks its own end, so the answer is read
 // correctly; an error would count as failed what every browser accepts. But the next answer on that connection cannot
-// be trusted.
+// be trusted. Other codings than chunked do not mark the end, so only the peer's close does, whatever the length says.
 func (r *Response) endHead() {
 	h := &r.head
 	if h.interim() {
@@ -227,11 +319,13 @@ func (r *Response) endHead() {
 	switch {
 	case h.code == 101: // another protocol follows
 		r.state, r.keep = over, false
-	case r.toHead, h.code == 204, h.code == 304, !h.chunked() && h.length == 0:
+	case r.toHead, h.code == 204, h.code == 304:
 		r.state = over
 	case h.chunked():
 		r.state = chunkSize
-	case h.length != unknown:
+	case h.length == 0 && !h.coded:
+		r.state = over
+	case h.length != unknown && !h.coded:
 		r.state, r.left = sized, h.length
 	default:
 		r.state, r.keep = unbounded, false
@@ -239,7 +333,8 @@ func (r *Response) endHead() {
 }
 
 // chunked reports whether a body is in the chunked coding.
-func (h *head) chunked() bool { return h.encoded && !h.old }
+func (h *head) chunked() bool { return h.chunks && !h.coded }
 
-// doubtful reports whether the head gives the end of the body in two ways, or in a way that its version does not have.
-func (h *head) doubtful() bool { return h.encoded && (h.old || h.length != unknown) }
+// doubtful reports whether the head gives the end of the body in two ways, or in a way that its version does not have, or
+// that no server should use.
+func (h *head) doubtful() bool { return h.encoded && (h.length != unknown || !h.chunked()) }

@@ -16,7 +16,8 @@
 //
 // It follows RFC 9112, as strictly as possible without refusing what servers in use send. A generator that accepts what
 // a browser would not counts broken answers as good. The lines of a head may end in LF alone, as the RFC allows; those
-// of the chunked coding may not. Package http1test lists, case by case, where this package and net/http differ.
+// of the chunked coding may not. A header may continue on lines that begin with white space, and a few blank lines may
+// stand before a status line. Package http1test lists, case by case, where this package and net/http differ.
 package http1
 
 import (
@@ -40,6 +41,7 @@ var (
 const (
 	defaultHead    = 64 << 10
 	defaultInterim = 8
+	mostBlank      = 8        // blank lines before status lines
 	keptBuffer     = 4 << 10  // bytes; a longer line leaves no larger buffer behind
 	keptContent    = 64 << 10 // the same for a body
 )
@@ -78,12 +80,15 @@ func (l Limits) InEffect() Limits {
 //	                                        ▼      │
 //	                              chunkData ──► chunkCR ──► chunkLF
 //
-// and from each state to failed. The order matters: from over on no bytes are read.
+// and from each state to failed. A header that may continue on the next line goes from headers to fieldEnd, and back, if
+// it does by way of fold. The order matters: the states up to fold are those of a head, and from over on no bytes are read.
 type state uint8
 
 const (
 	statusLine state = iota // of a head
 	headers                 // the rest of a head
+	fieldEnd                // after the line of a header, held in Response.line: white space continues it
+	fold                    // the white space before the rest of such a header
 	sized                   // the body, left bytes more
 	unbounded               // the body, until the peer closes
 	chunkSize               // the line before a chunk
@@ -105,6 +110,9 @@ type Response struct {
 	line    []byte // the beginning of a line that has not ended
 	taken   int    // bytes of heads and trailers so far
 	interim int    // answers 1xx so far
+	blank   int    // blank lines before status lines so far
+	folded  bool   // line has a header and lines that continue it
+	trailed bool   // a trailer precedes the line
 	head    head   // the head being read, and later that of the response
 	status  int
 	left    int64 // bytes of the body or chunk still to come
@@ -142,9 +150,9 @@ func kept(buf []byte) []byte {
 }
 
 // Feed reads the next bytes of the response and reports how many of them belong to it. n is less than len(b) in two
-// cases: the response is done, and other data follows; or err is set, and the last of the n bytes is the wrong one. So
-// the sum of all n is the length of the response. After the end Feed reads nothing and returns the same result again.
-// It does not keep b.
+// cases: the response is done, and other data follows; or err is set, and the last byte read is the wrong one. A header
+// can be judged only when it is known that the next line does not continue it: n may be 0 then. So the sum of all n is the
+// length of the response. After the end Feed reads nothing and returns the same result again. It does not keep b.
 func (r *Response) Feed(b []byte) (n int, done bool, err error) {
 	for n < len(b) && r.state < over {
 		k, err := r.step(b[n:])
@@ -160,10 +168,10 @@ func (r *Response) Feed(b []byte) (n int, done bool, err error) {
 	return n, r.state == over, r.err
 }
 
-// step reads at least one byte of b in the present state. b must not be empty.
+// step reads at least one byte of b in the present state, or goes on to another one. b must not be empty.
 func (r *Response) step(b []byte) (n int, err error) {
 	switch r.state {
-	case statusLine, headers:
+	case statusLine, headers, fieldEnd, fold:
 		if r.memo != nil && r.taken+len(r.line) == 0 && !r.limits.Fields {
 			return r.readKnown(b)
 		}

@@ -203,6 +203,7 @@ func TestLocation(t *testing.T) {
 	var r Response
 	for _, c := range []struct{ head, want string }{
 		{"302 Found\r\nLocation: \t/a b \r\n", "/a b"},
+		{"302 \r\nA:\r\n Location: /c\r\nLocation:\r\n\t/a\t\r\n \tb\r\n \r\n", "/a b"},
 		{"301 \r\nlocation:http://a/\r\nLocation: /other\r\n", "http://a/"},
 		{"303 \r\nLOCATION: x\r\n", "x"},
 		{"307 \r\nLocation: x\r\n", "x"},

@@ -50,6 +50,23 @@ func TestKeep(t *testing.T) {
 	}
 }
 
+// TestKeepFolded: a header on several lines has one value, with a space where each line begins.
+func TestKeepFolded(t *testing.T) {
+	answer := "HTTP/1.1 200 OK\r\nX-A: a \t\r\n \t b\r\n\tc\r\n \r\nX-A:\n d\r\nContent-Length: 0\r\n\r\n"
+	for step := 1; step <= len(answer); step++ {
+		var r http1.Response
+		r.Begin(http1.Limits{Fields: true}, false)
+		for b := range slices.Chunk([]byte(answer), step) {
+			if _, _, err := r.Feed(b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := r.Field("x-a"); !slices.Equal(got, []string{"a b c", "d"}) || !r.KeepAlive() {
+			t.Errorf("in steps of %d: %q", step, got)
+		}
+	}
+}
+
 // TestKeepIsBounded: a long body leaves no large buffer behind.
 func TestKeepIsBounded(t *testing.T) {
 	var r http1.Response

@@ -25,7 +25,7 @@ func (r *Response) readKnown(b []byte) (n int, err error) {
 		r.endHead()
 		return size, nil
 	}
-	for n < len(b) && r.state <= headers {
+	for n < len(b) && r.state <= fold {
 		k, err := r.readHead(b[n:])
 		if n += k; err != nil {
 			return n, err

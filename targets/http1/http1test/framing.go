@@ -49,17 +49,15 @@ func encodings() (cases []Case) {
 		cases = append(cases, answered(fmt.Sprintf("coding %q", value), ok+"Transfer-Encoding:"+value+"\r\n\r\n"+body, "", 200, 5, true))
 	}
 	for _, value := range []string{
-		"", "gzip", "identity", "gzip, chunked", "chunked, gzip", "chunked, chunked", "chunked,", ",chunked", "chunked;q=1", "xchunked",
-		"chunkedx", "\"chunked\"", "chunked chunked", "chunk ed", "chunkeð", "\x8bchunked", "chunked\r\nTransfer-Encoding: chunked",
-		"chunked\r\nTransfer-Encoding: gzip", "gzip\r\nTransfer-Encoding: chunked", "chunked\r\nTransfer-Encoding:",
+		"chunked, chunked", "chunked, gzip, chunked", "chunked;q=1", "\"chunked\"", "chunked chunked", "chunk ed", "chunkeð",
+		"\x8bchunked", "gzip;", "chunked\r\nTransfer-Encoding: chunked", "chunked, gzip\r\nTransfer-Encoding: chunked",
+		"chunked\r\n\tchunked", "chunked\r\n , chunked",
 	} {
 		name := fmt.Sprintf("coding %q", value)
 		head, rest := ok+"Transfer-Encoding: "+value+"\r\n", "\r\n"+body
-		if bad, after, found := strings.Cut(head, "gzip\r\n"); found && after != "" {
-			head, rest = bad+"gzip\r\n", after+rest // the first one is wrong already
-		}
 		cases = append(cases, refused(name, head, rest, 0), refused(name+", to HEAD", head, rest, 0).toHead())
 	}
+	cases = append(cases, codings(body)...)
 	const te = "Transfer-Encoding: chunked\r\n"
 	for _, both := range []string{"Content-Length: 5\r\n" + te, te + "Content-Length: 5\r\n", te + "Content-Length: 0\r\n"} {
 		name := fmt.Sprintf("both %q", both)
@@ -69,13 +67,41 @@ func encodings() (cases []Case) {
 	const old = "HTTP/1.0 200 OK\r\n"
 	return append(cases,
 		refused("coding and a bad length", ok+te+"Content-Length: x\r\n", "\r\n"+body, 0),
-		refused("interim with a bad coding", "HTTP/1.1 103 Hi\r\nTransfer-Encoding: x\r\n", "\r\n"+ok+end, 0),
+		refused("interim with a bad coding", "HTTP/1.1 103 Hi\r\nTransfer-Encoding: x y\r\n", "\r\n"+ok+end, 0),
+		answered("interim with an unknown coding", "HTTP/1.1 103 Hi\r\nTransfer-Encoding: x\r\n\r\n"+ok+end, "", 200, 0, true).because(laxCodings),
 		answered("1.0 with a coding", old+te+"\r\n"+body, "", 200, int64(len(body)), false).closing(),
 		answered("1.0 with a coding and a length", old+te+"Content-Length: 5\r\n\r\nhello", "", 200, 5, false),
 		answered("1.0 with a coding, a length, kept alive", old+"Connection: keep-alive\r\n"+te+"Content-Length: 5\r\n\r\nhello", "", 200, 5, false).because(strictKeep),
 		answered("1.0 with a coding, kept alive, to HEAD", old+"Connection: keep-alive\r\n"+te+"\r\n", "", 200, 0, false).toHead().because(strictKeep),
 		answered("1.0 with an unknown coding", old+"Transfer-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello", "", 200, 5, false),
 	)
+}
+
+// codings are lists of codings, of which not all are chunked.
+func codings(body string) (cases []Case) {
+	for value, ends := range map[string]bool{
+		"gzip, chunked": true, "gzip\r\nTransfer-Encoding: chunked": true, "x\r\n\t,\r\n chunked": true,
+		"gzip": false, "xchunked": false, "chunkedx": false, "chunked, gzip": false, "chunked\r\nTransfer-Encoding: gzip": false,
+		"gzip\r\nContent-Length: 5": false, "gzip\r\nContent-Length: 0": false, "chunked\r\n ,gzip": false,
+	} {
+		name, head := fmt.Sprintf("codings %q", value), ok+"Transfer-Encoding: "+value+"\r\n\r\n"
+		c := answered(name, head+body, "", 200, 5, false).closing()
+		if !ends {
+			c.Body = int64(len(body))
+			silent := answered(name+", silent", head+body, "", 200, c.Body, false).failing(Timeout)
+			cases = append(cases, silent.because(laxCodings))
+		}
+		cases = append(cases, c.because(laxCodings), answered(name+", to HEAD", head, "", 200, 0, ends).toHead().because(laxCodings))
+	}
+	for _, value := range []string{"chunked,", ",chunked", " , chunked, ,", "chunked\r\nTransfer-Encoding:", "identity, chunked", "chunked, identity"} {
+		cases = append(cases, answered(fmt.Sprintf("codings %q", value), ok+"Transfer-Encoding: "+value+"\r\n\r\n"+body, "", 200, 5, true).because(laxNone))
+	}
+	for _, value := range []string{"", "identity", "Identity\r\nTransfer-Encoding: ", ","} {
+		name, head := fmt.Sprintf("codings %q", value), ok+"Transfer-Encoding: "+value+"\r\n"
+		cases = append(cases, answered(name, head+"\r\n"+body, "", 200, int64(len(body)), false).closing().because(laxNone),
+			answered(name+", and a length", head+"Content-Length: 5\r\n\r\nhello", "", 200, 5, false).because(laxNone))
+	}
+	return cases
 }
 
 // persistence returns every version with Connection headers.
@@ -148,6 +174,7 @@ func interims() (cases []Case) {
 	}
 	return append(cases,
 		answered("interim and then nothing", line, "", 0, 0, false).failing(EOF).closing(),
+		answered("interim and then a blank line", line+"\r\n"+final, "", 202, 2, true).because(laxBlank),
 		refused("interim and then garbage", line+"g", "arbage\r\n", 0),
 		refused("interim with a body", "HTTP/1.1 103 Hi\r\nContent-Length: 5\r\n\r\nh", "ello"+final, 0),
 		answered("1.0 interim", "HTTP/1.0 100 Continue\r\n\r\n"+final, "", 202, 2, true),

@@ -24,8 +24,10 @@ func garbage() (cases []Case) {
 		{"Icecast", "", "I", "CY 200 OK\r\n\r\n"},
 		{"a request", "", "G", "ET / HTTP/1.1\r\nHost: a\r\n\r\n"},
 		{"small letters", "", "h", "ttp/1.1 200 OK\r\n" + end},
-		{"an empty line first", "", "\r", "\n" + ok + end},
-		{"LF first", "", "\n", ok + end},
+		{"CR first", "\r", "H", ok[1:] + end},
+		{"two CRs first", "\r", "\r", "\n" + ok + end},
+		{"an empty line and a space first", "\r\n", " ", ok + end},
+		{"an empty line and SSH", "\r\n", "S", "SH-2.0-OpenSSH\r\n"},
 		{"a space first", "", " ", ok + end},
 		{"NUL", "", "\x00", ""},
 		{"NULs", "", "\x00", strings.Repeat("\x00", 10000)},
@@ -44,7 +46,11 @@ func garbage() (cases []Case) {
 	for i := range first {
 		for _, bad := range []byte{0, '\r', '\n', ' ', first[i] ^ 0x20, 0xff} {
 			name := fmt.Sprintf("byte %d of the status line is %q", i, bad)
-			cases = append(cases, refused(name, first[:i]+string([]byte{bad}), first[i+1:]+"1 200 OK\r\n"+end, 0))
+			wrong, rest := first[:i]+string([]byte{bad}), first[i+1:]+"1 200 OK\r\n"+end
+			if wrong == "\r" || wrong == "\n" { // it might end a blank line
+				wrong, rest = wrong+rest[:1], rest[1:]
+			}
+			cases = append(cases, refused(name, wrong, rest, 0))
 		}
 	}
 	return append(cases, answered("nothing", "", "", 0, 0, false).failing(EOF).closing(),
@@ -61,7 +67,7 @@ func (c Case) failing(class string) Case {
 func statusLines() (cases []Case) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK", "HTTP/1.1 200", "HTTP/1.1 200 ", "HTTP/1.1 200  two spaces", "HTTP/1.1 200 \t\xe4\xff",
-		"HTTP/1.2 200 OK", "HTTP/1.9 200 OK", "HTTP/1.1 200 " + strings.Repeat("long ", 5000),
+		"HTTP/1.1  200 OK", "HTTP/1.1   200", "HTTP/1.1" + strings.Repeat(" ", 8000) + "200 OK", "HTTP/1.2 200 OK", "HTTP/1.9 200 OK", "HTTP/1.1 200 " + strings.Repeat("long ", 5000),
 	} {
 		cases = append(cases, answered(fmt.Sprintf("status line %.30q", s), s+"\r\n"+end, "", 200, 0, true))
 	}
@@ -69,7 +75,8 @@ func statusLines() (cases []Case) {
 		"HTTP/1.": "", "HTTP/1.1": "", "HTTP/1.1 ": "", "HTTP/1.1 2": "", "HTTP/1.1 20": "", "HTTP/1.1 20 ": "", "HTTP/1.1 2000 OK": "",
 		"HTTP/1.1 200OK": "", "HTTP/1.1\t200 OK": "", "HTTP/1.1 200\tOK": "", "HTTP/1.1200 OK": "", "HTTP/1.x 200 OK": "",
 		"HTTP/1.11 200 OK": "", "HTTP/1.-1 200 OK": "", "HTTP/1. 200 OK": "", "HTTP/1 200 OK": "", "HTTP/1.1 0x0 OK": "",
-		"HTTP/1.1 -10 OK": "", "HTTP/1.1 +20 OK": strictStatus, "HTTP/1.1  200 OK": strictStatus, "HTTP/1.1 099 OK": strictStatus,
+		"HTTP/1.1 -10 OK": "", "HTTP/1.1 +20 OK": strictStatus, "HTTP/1.1  ": "", "HTTP/1.1  20": "", "HTTP/1.1 \t200 OK": "", "HTTP/1.1  2000": "",
+		"HTTP/1.1" + strings.Repeat(" ", 9000) + "200 OK": strictStatus, "HTTP/1.1 099 OK": strictStatus,
 		"HTTP/1.1 000 OK": strictStatus, "HTTP/1.1 2.0 OK": "", "HTTP/1.1 ２０": "", "HTTP/1.1 OK": "", "HTTP/1.1 OK 200": "",
 		"HTTP/1.1 200 O\rK": strictReason, "HTTP/1.1 200 OK\r": strictReason,
 	} {
@@ -176,19 +183,10 @@ func headerLines() (cases []Case) {
 		{"\r", "", ""},
 		{"A: b\rC: d", "", ""},
 		{"A: b\x00", "", ""},
-		{"A: b\r\n c", "", strictFold},
-		{"A: b\r\n\tc", "", strictFold},
-		{"A: b\r\n ", "", strictFold},
-		{"Content-Length:\r\n 5", "", ""},
 		{"Content-Length : 5", "", strictName},
 		{"Transfer-Encoding : chunked", "", strictName},
-		{"Transfer-Encoding:\r\n chunked", "", ""},
 	} {
 		head := ok + c.bad + "\r\n"
-		if strings.HasPrefix(c.bad, "Content-Length:\r") || strings.HasPrefix(c.bad, "Transfer-Encoding:\r") {
-			head, _, _ = strings.Cut(head, "\n ")
-			head, c.rest = head+"\n", " 5\r\n" // the empty value is wrong already
-		}
 		cases = append(cases, refused(fmt.Sprintf("header %q", c.bad), head, c.rest+end, 0).because(c.why))
 	}
 	cases = append(cases, longHeaders()...)
