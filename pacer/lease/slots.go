@@ -231,7 +231,10 @@ func (s *Slots) unite() {
 	}
 	at := s.view.Laws.Pos(first / 1000)
 	for i := range s.cursors {
-		s.cursors[i].next = Later(s.cursors[i].next, at)
+		c := &s.cursors[i]
+		if at.Less(c.end) { // what comes behind its end is not decided here
+			c.next = Later(c.next, at)
+		}
 	}
 	slices.SortFunc(s.cursors, func(a, b cursor) int { return cmp.Compare(a.lo, b.lo) })
 	out := s.cursors[:1]
