@@ -37,6 +37,7 @@ FLEETS := /internal/(e2e|chaos|doctest)$$
 units   = $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Arithmetic in one goroutine, scripts that Redis executes, and browsers: the race detector has nothing to find there.
+# TestPairs plays the same engines as the tests beside it, a thousand times.
 PURE   := /report(/|$$)|/internal/(compare|model|sim|ui)$$|/lua$$
 raced   = $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
 
@@ -54,7 +55,7 @@ test: ## Test all units, scripts and simulations, and a fleet for each promise (
 test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 minutes)
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
-	@.ci/tier races   go test -short -race -p 8 -timeout 15m $(raced)
+	@.ci/tier races   go test -short -race -p 8 -timeout 15m -skip '^TestPairs$$' $(raced)
 	@.ci/tier units   go test -p 8 -timeout 15m $(units)
 	@.ci/tier fleets  go test -count=1 -p 3 -parallel 16 -timeout 20m $(fleets)
 	@.ci/tier shipped $(MAKE) --no-print-directory shipped

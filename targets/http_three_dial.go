@@ -87,6 +87,31 @@ func (d *threeDialer) dial(ctx context.Context, deadline time.Time, to endpoint)
 	return &conn{to: to, three: s, idleSince: time.Now()}, nil
 }
 
+// ownSessions gives each connection a copy of a session of TLS: quic-go writes into the session that it resumes, and
+// several connections may resume one.
+type ownSessions struct{ tls.ClientSessionCache }
+
+// Get implements tls.ClientSessionCache. A session that cannot be copied is not resumed.
+func (o ownSessions) Get(key string) (*tls.ClientSessionState, bool) {
+	shared, known := o.ClientSessionCache.Get(key)
+	if !known || shared == nil {
+		return nil, false
+	}
+	ticket, state, err := shared.ResumptionState()
+	if err != nil || state == nil {
+		return nil, false
+	}
+	text, err := state.Bytes()
+	if err != nil {
+		return nil, false
+	}
+	if state, err = tls.ParseSessionState(text); err != nil {
+		return nil, false
+	}
+	own, err := tls.NewResumptionState(ticket, state)
+	return own, err == nil
+}
+
 func (d *threeDialer) connect(ctx context.Context, to endpoint) (*threeSession, error) {
 	remote, local, err := d.resolve(ctx, to.address)
 	if err != nil {
@@ -99,6 +124,9 @@ func (d *threeDialer) connect(ctx context.Context, to endpoint) (*threeSession, 
 	// The name is that of the URL, as in dialer.dial.
 	secure := d.secure.Clone()
 	secure.ServerName, secure.NextProtos, secure.MinVersion = to.name, []string{http3.ALPN}, tls.VersionTLS13
+	if secure.ClientSessionCache != nil {
+		secure.ClientSessionCache = ownSessions{secure.ClientSessionCache}
+	}
 	conn, err := socket.transport.Dial(ctx, net.UDPAddrFromAddrPort(remote), secure, d.config)
 	if _, system := errors.AsType[*net.OpError](err); system {
 		err = &net.OpError{Op: "dial", Net: "udp", Err: err} // it sent in vain: there is no way to the host

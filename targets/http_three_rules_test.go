@@ -369,3 +369,18 @@ func TestThreeClose(t *testing.T) {
 	}
 	await.True(t, "the end of all goroutines", func() bool { return runtime.NumGoroutine() <= before })
 }
+
+// TestThreeResumes: connections but the first resume a session of TLS.
+func TestThreeResumes(t *testing.T) {
+	var resumed atomic.Int64
+	s := startThree(t, func(_ http.ResponseWriter, r *http.Request) {
+		if r.TLS.DidResume {
+			resumed.Add(1)
+		}
+	}, nil)
+	target := openThree(t, targets.Spec{URL: s.url, NoKeepAlive: true}, targets.Local{})
+	await.True(t, "a connection that resumes a session", func() bool { // its ticket may come a little later
+		do(t, target, 200, "")
+		return resumed.Load() > 0
+	})
+}
