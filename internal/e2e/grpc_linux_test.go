@@ -40,7 +40,7 @@ func TestGRPCReports(t *testing.T) {
 	if s.Calls() != 200 || r.StatusCodes["NOT_FOUND"] != 200 || len(r.Errors) > 0 || r.Thresholds[0].Result == "failed" {
 		t.Errorf("%d calls, %v, errors %v, %+v", s.Calls(), r.StatusCodes, r.Errors, r.Thresholds)
 	}
-	b.worker("failing", append(steadfast(), "--url", s.URL("UnaryCall"), "-d", `{"responseStatus": {"code": 8}}`, "-n", "50", "--qps", "200", "--check", "status OK")...).wait(0)
+	b.worker("failing", append(steadfast(), "--url", s.URL("UnaryCall"), "-d", `{"responseStatus": {"code": 8}}`, "-n", "50", "--qps", "200", "--check", "status OK")...).wait(1)
 	if r := b.told("failing"); r.StatusCodes["RESOURCE_EXHAUSTED"] != 50 || r.Errors["check status OK"] != 50 {
 		t.Errorf("%v, %v", r.StatusCodes, r.Errors)
 	}

@@ -29,7 +29,7 @@ func TestMismatch(t *testing.T) {
 		"https-to-http": strings.Replace(plain.URL, "http:", "https:", 1),
 	} {
 		w := b.worker(name, append(steadfast(), "--url", url, "--qps", "100", "-n", "10", "--no-check")...)
-		w.wait(0)
+		w.wait(1) // no answer was good
 		r := w.printed()
 		notes := strings.Join(r.Notes, "\n")
 		if r.Audit.Failed != 10 || len(r.StatusCodes) != 0 || !strings.Contains(notes, "no request got an answer of HTTP (") || !strings.Contains(notes, "https://") {
@@ -38,7 +38,7 @@ func TestMismatch(t *testing.T) {
 		t.Logf("%s: %v", name, r.Errors)
 	}
 	w := b.worker("right", append(steadfast(), "--url", plain.URL, "--qps", "100", "-n", "10")...)
-	w.wait(0)
+	w.wait(1) // each answer is a 404
 	if r := w.printed(); len(r.Notes) != 0 {
 		t.Errorf("%v", r.Notes)
 	}

@@ -129,7 +129,7 @@ func TestNodeWebSocket(t *testing.T) {
 		{"/cut", 50, []string{"-d", "x", "--reply", "any"}, "eof", false, "1006"},
 	} {
 		name := fmt.Sprint(strings.Trim(c.path, "/"), c.n)
-		b.worker(name, append(append(steadfast(), "--url", url+c.path, "--qps", "500", "-n", fmt.Sprint(c.n)), c.args...)...).wait(0)
+		b.worker(name, append(append(steadfast(), "--url", url+c.path, "--qps", "500", "-n", fmt.Sprint(c.n)), c.args...)...).wait(map[bool]int{true: 1}[c.class != ""])
 		r := b.told(name)
 		if r.Audit.Sent != c.n || c.class == "" && (len(r.Errors) > 0 || r.Audit.Completed != c.n) || c.class != "" && r.Errors[c.class] != c.n {
 			t.Errorf("%s: %+v, %v", name, r.Audit, r.Errors)
