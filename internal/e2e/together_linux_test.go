@@ -3,13 +3,12 @@ package e2e
 import (
 	"os"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
 // TestEventsCloseTogether: workers leave or join, and a command follows at once. Each number that was asked for arrives
-// once, and the report agrees with the server's own count: it is complete, with nothing skipped or lost.
+// once, but for overrun. The report agrees with the server's own count: it is complete, with nothing skipped or lost.
 func TestEventsCloseTogether(t *testing.T) {
 	interrupt := func(ps ...*process) {
 		for _, p := range ps {
@@ -72,9 +71,10 @@ func TestEventsCloseTogether(t *testing.T) {
 			for _, p := range ps {
 				<-p.Exited
 			}
-			d.once(t, func(int64) time.Time { return time.Time{} }, 0)
-			if a := r.Audit; !r.Complete || a.Sent != d.count() || a.Sent-a.Overrun != a.Asked || a.Skipped+a.Lost+a.LateDropped > 0 || a.Check() != nil {
-				t.Errorf("%d arrived, complete %v %q, %v, %+v", d.count(), r.Complete, r.Notes, a.Check(), a)
+			// A leaver that heard late of the change has sent numbers beyond it: these are overrun, and another worker sends them
+			// again.
+			if a := r.Audit; d.again() > a.Overrun || !r.Complete || a.Sent != d.count() || a.Sent-a.Overrun != a.Asked || a.Skipped+a.Lost+a.LateDropped > 0 || a.Check() != nil {
+				t.Errorf("%d arrived, %d of them again, complete %v %q, %v, %+v", d.count(), d.again(), r.Complete, r.Notes, a.Check(), a)
 			}
 		})
 	}
