@@ -5,13 +5,13 @@ package main
 import (
 	"fmt"
 	"math"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
+	tested "github.com/loadctl/loadctl/internal/commands"
 )
 
 // TestCrowd checks that workers in one process take part in a run, and that renewals and snapshots are counted apart.
@@ -97,13 +97,14 @@ func TestPaceOfAFleet(t *testing.T) {
 // figure.
 func TestThrong(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it: it builds a command and runs a throng")
+		t.Skip("make test-all runs it: it runs a throng")
 	}
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", dir, "../../cmd/loadctl")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	built, err := tested.Build()
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer built.Remove()
 	server, err := startRedis(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +112,7 @@ func TestThrong(t *testing.T) {
 	defer server.stop()
 	c := newThrong()
 	c.crowd = crowd{redis: server.url(), server: server.pid(), name: "throng", workers: 5, lasting: 2 * time.Second, warm: 500 * time.Millisecond}
-	c.rate, c.changes, c.loadctl = 100, 1, filepath.Join(dir, "loadctl")
+	c.rate, c.changes, c.loadctl = 100, 1, filepath.Join(built.Dir, "loadctl")
 	got, err := c.run(t.Context(), server.client)
 	if err != nil {
 		t.Fatal(err)

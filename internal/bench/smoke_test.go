@@ -4,7 +4,6 @@ package main
 
 import (
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -12,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/await"
+	tested "github.com/loadctl/loadctl/internal/commands"
 )
 
 // TestSmoke fires a real worker at the real endpoint, with a real Redis: as fast as it can, and at rates. It leaves
 // the other tools out, so that it needs no more than the other tests.
 func TestSmoke(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it: it builds a command and takes all cores")
+		t.Skip("make test-all runs it: it takes all cores")
 	}
 	if err := needCores(); err != nil {
 		t.Fatal(err)
@@ -26,12 +26,12 @@ func TestSmoke(t *testing.T) {
 	runtime.LockOSThread() // child processes die with this thread
 	defer runtime.UnlockOSThread()
 	dir := t.TempDir()
-	b := &bench{options: options{rounds: 1, quick: true}, dir: dir, bin: dir}
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-s -w", "-o", dir, "../../cmd/loadworker")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	built, err := tested.Build()
+	if err != nil {
+		t.Fatal(err)
 	}
-	var err error
+	defer built.Remove()
+	b := &bench{options: options{rounds: 1, quick: true}, dir: dir, bin: built.Dir}
 	if b.redis, err = startRedis(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}

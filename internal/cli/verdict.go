@@ -42,20 +42,19 @@ func Judged(rep report.Report) error {
 			rep.Run, len(undecided), len(rep.Thresholds), strings.Join(undecided, "; "))}
 	}
 	if !rep.Running && len(rep.Thresholds) == 0 && rep.Success == 0 && len(rep.Errors) > 0 {
-		return fmt.Errorf("run %s: no answer was as expected: %s; check the target with loadctl doctor --url URL, or allow such answers with --check",
-			rep.Run, failures(rep))
+		return fmt.Errorf("run %s: no answer was as expected: %s", rep.Run, failures(rep))
 	}
 	return nil
 }
 
-// failures names the most frequent class of failures, and the most frequent status if that is the reason.
+// failures names the most frequent class of failures, the most frequent status if that is the reason, and what to do.
 func failures(rep report.Report) string {
 	class, n := most(rep.Errors)
-	text := fmt.Sprintf("%d requests failed, of class %s", n, class)
-	if status, _ := most(rep.StatusCodes); class == targets.ClassStatus {
-		text += ", most with " + status
+	if class != targets.ClassStatus {
+		return fmt.Sprintf("%d requests failed, of class %s; see the report, and check the target with loadctl doctor --url URL", n, class)
 	}
-	return text
+	status, _ := most(rep.StatusCodes)
+	return fmt.Sprintf("%d requests failed, of class %s, most with %s; check path and login, or name the good statuses with --expect", n, class, status)
 }
 
 // most returns the name with the highest count; of several the first in the alphabet.

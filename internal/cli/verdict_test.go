@@ -142,8 +142,8 @@ func TestNoGoodAnswer(t *testing.T) {
 		report report.Report
 		says   string // "" = no error
 	}{
-		"statuses":    {failed(func(*report.Report) {}), "run x: no answer was as expected: 7 requests failed, of class status, most with 401; check"},
-		"no status":   {failed(func(r *report.Report) { r.Errors = map[string]int64{"tls": 9} }), "run x: no answer was as expected: 9 requests failed, of class tls; check"},
+		"statuses":    {failed(func(*report.Report) {}), "run x: no answer was as expected: 7 requests failed, of class status, most with 401; check path and login, or name the good statuses with --expect"},
+		"no status":   {failed(func(r *report.Report) { r.Errors = map[string]int64{"tls": 9} }), "run x: no answer was as expected: 9 requests failed, of class tls; see the report, and check the target with loadctl doctor --url URL"},
 		"one is good": {failed(func(r *report.Report) { r.Success = 0.1 }), ""},
 		"it goes on":  {failed(func(r *report.Report) { r.Running = true }), ""},
 		"nothing":     {report.Report{Run: "x"}, ""},

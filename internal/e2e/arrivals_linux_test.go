@@ -86,16 +86,6 @@ func (d *diary) more(t *testing.T, n int64) {
 	await.True(t, fmt.Sprint(until, " requests"), func() bool { return d.count() >= until })
 }
 
-// again returns how many requests came for a slot that had come before.
-func (d *diary) again() (n int64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, times := range d.at {
-		n += int64(len(times) - 1)
-	}
-	return n
-}
-
 // once checks that no slot arrived twice, and none before it was due. Slowness makes a request late, and never early.
 func (d *diary) once(t *testing.T, due func(slot int64) time.Time, clocks time.Duration) {
 	t.Helper()

@@ -8,7 +8,6 @@ import (
 	"net"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -27,9 +26,6 @@ const (
 	maxStatus    = 64 << 10 // bytes of a line without a length
 	maxHeader    = 32       // bytes of a line with a length
 )
-
-// lastWords is how long to wait for what a server said before it closed a connection: it has come, or never will.
-const lastWords = 100 * time.Millisecond
 
 // Errors of replies end their connection.
 var (
@@ -52,8 +48,8 @@ func (replyLimit) DialHook(next redis.DialHook) redis.DialHook {
 }
 
 // answering is a connection that one call uses at a time. A server without room for another client says so and closes it
-// at once. The library takes that for the answer to its greeting, and then fails to write. The reason is what the server
-// said.
+// at once. The library takes that for the answer to its greeting, and fails in the next call. Then the reason is what the
+// server said.
 type answering struct {
 	net.Conn
 	refused error
@@ -65,20 +61,21 @@ func (c *answering) Read(p []byte) (int, error) {
 	if c.refused == nil {
 		c.refused = mux.Refusal(p[:n])
 	}
-	return n, err
+	return n, c.reason(err)
 }
 
 // Write implements net.Conn.
 func (c *answering) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)
-	if err != nil && c.refused == nil {
-		_ = c.SetReadDeadline(time.Now().Add(lastWords)) // if that fails, so does the read
-		_, _ = c.Read(make([]byte, 512))                 // the write has failed anyway
+	return n, c.reason(err)
+}
+
+// reason returns why a call has failed; nil if it has not.
+func (c *answering) reason(err error) error {
+	if err == nil {
+		return nil
 	}
-	if err != nil {
-		err = cmp.Or(c.refused, err)
-	}
-	return n, err
+	return cmp.Or(c.refused, err)
 }
 
 // NetConn returns the connection below, where the client looks for a socket.

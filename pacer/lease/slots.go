@@ -131,17 +131,19 @@ func (s *Slots) Take(v *View) {
 	for i := range old {
 		old[i].apart = slices.ContainsFunc(v.Ending, func(e Ending) bool { return e.id == old[i].id })
 	}
-	// A law that ends before what is known now is known. So from matters only if it is later.
-	known := v.Laws.Pos(v.Now)
 	for _, x := range v.Held {
-		c := cursor{lo: x.Lo, hi: x.Hi, next: x.From, end: endless(), p: v.P}
-		if known.Less(x.From) {
-			c.from = x.From
-		}
-		s.inherit(old, c)
+		s.inherit(old, cursor{lo: x.Lo, hi: x.Hi, next: x.From, from: x.From, end: endless(), p: v.P})
 	}
 	for _, e := range v.Ending {
 		s.inherit(old, cursor{lo: e.Lo, hi: e.Hi, id: e.id, next: e.From, end: e.End, p: e.P})
+	}
+	// A law that ends before what is known now is known. So from matters only while it is later, and keeps neighbours apart
+	// no longer than that.
+	known := v.Laws.Pos(v.Now)
+	for i := range s.cursors {
+		if c := &s.cursors[i]; !known.Less(c.from) {
+			c.from = Pos{}
+		}
 	}
 	s.unite()
 }

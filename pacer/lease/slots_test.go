@@ -334,3 +334,23 @@ func TestSlotsGivenUpAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestNeighboursUnite: pieces that came at different times become one cursor when both times are past.
+func TestNeighboursUnite(t *testing.T) {
+	laws := (*Laws)(nil).With(Law{Law: pacer.Law{ID: 1, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Plan: &Plan{}, End: pacer.Endless}).In(0)
+	s := NewSlots(0, 1)
+	const half = circle.Units / 2
+	s.Take(&View{Version: 1, Laws: laws, P: 60_000_000, Held: Segs{{Lo: 0, Hi: half}}})
+	s.Take(&View{Version: 2, Laws: laws, P: 60_000_000, Held: Segs{{Lo: 0, Hi: half}, {Lo: half, Hi: circle.Units, From: Pos{1, 500}}}})
+	var x pacer.Slot
+	for s.Next(&x) && x.Due < 1_000_000_000 {
+		s.Pop()
+	}
+	if len(s.cursors) != 2 {
+		t.Fatalf("%d cursors of two pieces", len(s.cursors))
+	}
+	s.Take(&View{Version: 3, Laws: laws, Now: 900_000, P: 60_000_000, Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 500}}}})
+	if len(s.cursors) != 1 {
+		t.Errorf("%d cursors, the pieces are one", len(s.cursors))
+	}
+}
