@@ -93,9 +93,10 @@ local function remove(m, state, what)
   return true
 end
 
--- replace: another process, inc, has taken m's name.
+-- replace: another process, inc, has taken m's name. If the first process lives, it calls now, and hears of it.
 local function replace(m, inc)
   remove(m, REPLACED, 'by ' .. inc)
+  woken[m.name] = true
   redis.call('HSET', keys.workers, owner(m), record(m))
   redis.call('HDEL', keys.workers, m.name)
   cache[m.name], touched[m.name], unplaced[m.name] = false, nil, nil

@@ -10,6 +10,7 @@ import (
 
 // A Budget holds the server's counts of the whole run.
 type Budget struct {
+	Asked     int64 // what the rate asked for, by the laws alone, whoever owned it; 0 = not known
 	Issued    int64 // slots that were due, owned or not
 	Skipped   int64 // of these, slots that no worker owned
 	Held      int64 // of these, slots of which it is not known yet who owned them: workers may still report them
@@ -76,9 +77,8 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 		told = w.Total.Counts
 		a.InFlight += w.Total.InFlight()
 	}
-	open := max(0, w.Leased-told.Slots())
-	recalled := told.Recalled + min(open, max(0, w.Beyond-told.Recalled))
-	rest := open - (recalled - told.Recalled)
+	rest := w.Open()
+	recalled := told.Recalled + max(0, w.Leased-told.Slots()) - rest
 
 	a.Sent += told.Sent
 	a.Followed += told.Followed
@@ -94,6 +94,17 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 	} else {
 		a.Held += rest
 	}
+}
+
+// Open returns how many slots the incarnation owned and has not accounted for, without those that may lie at or after the
+// end of their generation.
+func (w WorkerInput) Open() int64 {
+	var told record.Counts
+	if w.Total != nil {
+		told = w.Total.Counts
+	}
+	open := max(0, w.Leased-told.Slots())
+	return open - min(open, max(0, w.Beyond-told.Recalled))
 }
 
 // A Term is a named number of an equation.

@@ -87,8 +87,8 @@ its last call. The reason: Redis cannot tell a killed worker from one that is cu
 
 Declare only processes that are dead. A worker that is cut off sends until its promise ends, and
 slots would be sent twice. A worker that was heard of in the last 1.5 s is refused: three of its
-call intervals, so 3 s in a fleet of 100 or more. With --force it is removed anyway; if it is alive,
-it joins again.`,
+call intervals, so 3 s in a fleet of 100 or more. With --force it is asked to call instead: it is
+removed when it has been silent for that long, and refused if it calls.`,
 		Example: "  loadctl workers rm checkout vm-14b72efb",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -110,7 +110,7 @@ it joins again.`,
 		},
 	}
 	output.AddFlags(c, "text", "json")
-	c.Flags().BoolVar(&force, "force", false, "remove workers that seem to be alive, too")
+	c.Flags().BoolVar(&force, "force", false, "wait until they have missed three calls, instead of refusing")
 	return c
 }
 

@@ -26,14 +26,18 @@ func TestRemoveWorkers(t *testing.T) {
 	refused(t, []string{"workers", "rm", "x", "c"}, "remove worker c of run x: there is no such worker; there are a, b, w")
 	// a called just now, however long the next commands take.
 	due := run.KeysOf("x").Due
-	for _, name := range l.redis.Client().ZRange(t.Context(), due, 0, -1).Val() {
-		if id, _, _ := strings.Cut(name, "/"); id == "a" {
-			l.redis.Client().ZIncrBy(t.Context(), due, float64(time.Hour.Microseconds()), name)
+	later := func(d time.Duration) {
+		for _, name := range l.redis.Client().ZRange(t.Context(), due, 0, -1).Val() {
+			if id, _, _ := strings.Cut(name, "/"); id == "a" {
+				l.redis.Client().ZIncrBy(t.Context(), due, float64(d.Microseconds()), name)
+			}
 		}
 	}
+	later(time.Hour)
 	refused(t, []string{"workers", "rm", "x", "a"}, "remove worker a of run x: it may be alive: heard of 0.0 s ago; if it is dead, try again in 2 s, or --force")
 	refused(t, []string{"workers", "rm", "x", "a", "-o", "json"}, "it may be alive")
-	stdout, stderr, code := execute("workers", "rm", "x", "a", "c", "b", "--force")
+	later(-time.Hour)
+	stdout, stderr, code := execute("workers", "rm", "x", "a", "c", "b", "--force") // all are silent from now on
 	if code != cli.CodeConfig || !strings.HasPrefix(stdout, "x: a removed; it was last heard of at ") || !strings.Contains(stdout, "\nx: b removed; ") ||
 		!strings.HasPrefix(stderr, "error: remove worker c of run x: there is no such worker") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)

@@ -67,7 +67,7 @@ restarts does no harm.
 With --threshold the exit code is 0 if all passed, and 99 if one failed or is undecided. It is 98 if
 the run is not valid: its generator was the limit, or counts are missing.
 
-After Ctrl-C the worker hands over to the others (0.6 s, at most 3 s), leaves, and prints the
+After Ctrl-C the worker hands over to the others (0.6 s, at most 6 s), leaves, and prints the
 report. A second Ctrl-C ends it at once.`,
 		Example: `  loadworker run --url http://127.0.0.1:8080/ --qps 500 --duration 10s
   loadworker run --redis redis://10.0.0.5:6379 --run checkout \

@@ -50,6 +50,52 @@ func TestForgottenProcess(t *testing.T) {
 	}
 }
 
+// TestOldState: after a worker has joined, or left, Redis crashes and comes back with a state of before. The audit then
+// counts each slot once: asked is what the rate asked for, and what was sent is not counted as lost too.
+func TestOldState(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*bed, []*process)
+		gone   int // workers that have left
+	}{
+		{"joined", func(b *bed, _ []*process) { b.worker("x", "--allow-any", "--id", "late") }, 0},
+		{"left", func(_ *bed, ps []*process) {
+			ps[0].signal(syscall.SIGTERM)
+			ps[0].wait(105)
+		}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			nightly(t)
+			t.Parallel()
+			b := newBed(t)
+			b.redis = redistest.Start(t, "--dbfilename", "saved.rdb")
+			fleet := b.fleet(3, "x", append(patient(), "--qps", "600")...)
+			b.started(300)
+			b.members("x", 3)
+			if err := b.redis.Client().Save(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			c.change(b, fleet)
+			b.started(b.web.Count() + 600)
+			b.redis.Kill()
+			b.redis.Restart()
+			b.started(b.web.Count() + 600)
+			b.loadctl("stop", "x")
+			for _, p := range fleet[c.gone:] {
+				p.wait(0)
+			}
+			r := b.report("x")
+			series := int64(0)
+			for _, p := range r.Series {
+				series += p.Asked
+			}
+			if a := r.Audit; a.Check() != nil || a.Asked != series || r.Complete && (a.Sent != b.web.Count() || a.Lost > 0) || c.gone == 0 && !r.Complete {
+				t.Errorf("%d arrived, %d asked for in the series, complete %v %q, %v %+v", b.web.Count(), series, r.Complete, r.Notes, a.Check(), a)
+			}
+		})
+	}
+}
+
 // heardOf waits until each worker of a run has published that it has heard of n processes.
 func (b *bed) heardOf(name string, n int64) {
 	b.t.Helper()

@@ -157,9 +157,10 @@ func (r *Run) remove(m *Member) {
 	}
 }
 
-// replace is for a member whose name another process has taken.
+// replace is for a member whose name another process has taken. If the first process lives, it calls now, and hears of it.
 func (r *Run) replace(m *Member) {
 	r.remove(m)
+	r.woken[m.Name] = true
 	r.replaced[m.owner()] = true
 	delete(r.members, m.Name)
 }

@@ -18,6 +18,14 @@ func (r *Run) Laws() *lease.Laws { return r.ever }
 // Now returns the highest time that this server has seen in this era, µs.
 func (r *Run) Now() int64 { return r.last }
 
+// Heard returns when a member last called, µs; 0 if it is not one.
+func (r *Run) Heard(name string) int64 {
+	if m := r.members[name]; m != nil && !m.gone && m.epoch == r.epoch {
+		return r.heardOf(m)
+	}
+	return 0
+}
+
 // Audit adds up the log and what is still open. Asked = Σ Owned + Idle, if each place was always in one state.
 func (r *Run) Audit(now int64) Audit {
 	end := r.ever.Ordinal(r.ever.Pos(now))

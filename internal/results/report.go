@@ -112,9 +112,30 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	}
 	merge(&in, t.unrecorded())
 	used = merge(&in, rest)
+	if s.Forgetful && s.Restored.IsZero() {
+		settle(&in, s.Budget().Issued)
+	}
 	in.Budget.Held = unheard(s, in.Workers, in.Budget.Skipped)
 	in.Budget.Skipped -= in.Budget.Held
 	return in, used, nil
+}
+
+// settle takes back slots that the server counts for two workers. A server that went back to an old state believes that
+// pieces are still with those who held them then. But others have decided on some of these slots, and each slot has one
+// owner. So as many slots less are missing from the workers that have not accounted for all of theirs. issued is how many
+// slots there were by the laws.
+func settle(in *report.Input, issued int64) {
+	twice := in.Budget.Issued - issued
+	for _, w := range in.Workers {
+		twice -= w.Beyond
+	}
+	for i := range in.Workers {
+		w := &in.Workers[i]
+		n := min(max(0, twice), w.Open())
+		w.Leased -= n
+		in.Budget.Issued -= n
+		twice -= n
+	}
 }
 
 // reporting is how long after a loss a worker that has not reported may have been there before: each reports at least

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loadctl/loadctl/lua"
 )
@@ -15,15 +16,22 @@ import (
 var (
 	ErrNoWorker = errors.New("there is no such worker")
 	ErrAlive    = errors.New("it may be alive")
+
+	errAnswers = fmt.Errorf("%w: it calls when it is asked to; end its process, and it hands over its share", ErrAlive)
 )
+
+// askAgain is the time between two looks at whether a worker has called.
+const askAgain = 100 * time.Millisecond
 
 // Remove takes a worker out of the run whose process is dead. A user knows that, the run cannot. Half a second later
 // others get its share, and not only when its promise ends. A worker that is only cut off from Redis goes on until
-// then, and sends what others send too. A worker that called recently is an ErrAlive unless force is set. If it
-// lives, it joins again.
+// then, and sends what others send too.
+//
+// A worker that called recently is an ErrAlive. With wait, Remove asks it to call, and waits until it either does, an
+// ErrAlive, or has missed three calls.
 //
 // It returns the worker as it was before. A worker that has left already, by its State, is not changed.
-func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, error) {
+func (r *Run) Remove(ctx context.Context, worker string, wait bool) (Worker, error) {
 	if err := r.checkKeys(ctx); err != nil {
 		return Worker{}, err
 	}
@@ -38,8 +46,14 @@ func (r *Run) Remove(ctx context.Context, worker string, force bool) (Worker, er
 	if w.Gone() {
 		return w, nil
 	}
-	if err := s.silent(w); err != nil && !force {
+	switch err := s.silent(w); {
+	case err == nil:
+	case !wait:
 		return w, fmt.Errorf("remove worker %s of run %s: %w, or --force", worker, r.Name, err)
+	default:
+		if err := r.awaitSilence(ctx, w); err != nil {
+			return w, fmt.Errorf("remove worker %s of run %s: %w", worker, r.Name, err)
+		}
 	}
 	status, err := lua.Remove().Run(ctx, r.Client, r.Keys.change(), r.UID, r.Keys.Control, w.ID, Who()).Text()
 	if err != nil {
@@ -59,6 +73,34 @@ func (r *Run) gone(ctx context.Context, w Worker) bool {
 	}
 	now, err := s.worker(w.ID)
 	return err == nil && now.Incarnation == w.Incarnation && (now.Gone() || now.State == "lost")
+}
+
+// awaitSilence asks a worker to call, and waits until it has missed its calls. A worker that calls is an ErrAlive: it would
+// go on to send what others send too, until its next call.
+func (r *Run) awaitSilence(ctx context.Context, w Worker) error {
+	if err := r.Client.Publish(ctx, r.Keys.Control+":"+w.ID, "").Err(); err != nil {
+		return err
+	}
+	for {
+		s, err := r.State(ctx)
+		if err != nil {
+			return err
+		}
+		now, err := s.worker(w.ID)
+		switch {
+		case err != nil:
+			return err
+		case now.Incarnation != w.Incarnation || now.Gone() || s.silent(now) == nil:
+			return nil
+		case now.LastSeen.After(w.LastSeen):
+			return errAnswers
+		}
+		select {
+		case <-time.After(askAgain):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // silent returns an ErrAlive for a worker that is not missed yet: it calls several times as often.

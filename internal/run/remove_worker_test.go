@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/spec"
 	"github.com/loadctl/loadctl/pacer/circle"
@@ -88,6 +90,28 @@ func TestRemoveWorkerThatLives(t *testing.T) {
 		if s := b.state(r); s.Members != 1 {
 			t.Errorf("%+v", s)
 		}
+		// A process that lives calls when it is asked to.
+		asked := b.client.(*redis.Client).Subscribe(t.Context(), r.Keys.Control+":w")
+		if _, err := asked.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() {
+			_, err := r.Remove(t.Context(), "w", true)
+			done <- err
+		}()
+		if _, err := asked.ReceiveMessage(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m.renew()
+		b.wants(<-done, ErrAlive, "remove worker w of run x: it may be alive: it calls when it is asked to")
+		if err := asked.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s := b.state(r); s.Members != 1 {
+			t.Errorf("%+v", s)
+		}
+		// One that is silent is removed.
 		if _, err := r.Remove(t.Context(), "w", true); err != nil {
 			t.Fatal(err)
 		}

@@ -258,7 +258,7 @@ func (r *Run) StartedAt(ctx context.Context) (int64, error) {
 // owner in the state: it was lost, or has forgotten a member.
 func (s *State) Budget() report.Budget {
 	untaken := max(0, s.Asked-s.Issued)
-	return report.Budget{Issued: s.Issued + untaken, Skipped: s.idle + untaken}
+	return report.Budget{Asked: s.Asked, Issued: s.Issued + untaken, Skipped: s.idle + untaken}
 }
 
 // Elapsed returns the time from the first t0 to the end, or to now.

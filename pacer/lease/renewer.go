@@ -42,7 +42,7 @@ const (
 	maxPause       = 500 * time.Millisecond // or a period, if that is longer: Redis then gets as many calls as usual
 	firstWait      = 100 * time.Millisecond // until the first reply tells how long to wait
 	maxRTT         = int64(time.Second)     // of one round trip: a longer one was a freeze
-	leaveTimeout   = 3 * time.Second        // for handing over what a leaving worker holds
+	leaveTimeout   = 6 * time.Second        // for handing over what a leaving worker holds: longer than most failovers and freezes
 	lostLimit      = 10 * time.Second       // at most, for restoring a run that Redis has lost
 	lostGrace      = 3 * time.Second        // after that, for another worker to restore it
 	maxSilence     = 10 * time.Second       // from the last reply; then the worker ends if the run is over by its laws
