@@ -25,6 +25,7 @@ import (
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/workload"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/pacer/accesslog"
 )
 
 // The formats.
@@ -162,7 +163,7 @@ func tell(in *bufio.Reader) (string, error) {
 	if text == "" {
 		return "", errors.New("is empty; give a HAR file, curl commands, vegeta targets or an access log")
 	}
-	found, other := logOf(text)
+	found, other := accesslog.Of(text)
 	switch {
 	case beginsHAR.MatchString(text):
 		return HAR, nil
@@ -174,7 +175,7 @@ func tell(in *bufio.Reader) (string, error) {
 		text = strings.TrimSpace(text)
 	}
 	line, _, _ := strings.Cut(text, "\n")
-	switch first, _ := logOf(line); {
+	switch first, _ := accesslog.Of(line); {
 	case beginsCurl.MatchString(line):
 		return Curl, nil
 	case first != nil:
@@ -184,7 +185,7 @@ func tell(in *bufio.Reader) (string, error) {
 	case found != nil:
 		return Log, nil
 	case other != "":
-		return "", unreadLog(other)
+		return "", accesslog.Unread(other)
 	}
 	return "", fmt.Errorf("its first line does not tell what it is; give --format %s", strings.Join(Formats(), ", "))
 }
