@@ -6,7 +6,8 @@
 //	os.WriteFile("shop.yaml", text, 0o600)
 //
 // Guarantees: the same input makes the same text. workload.YAML reads it, and its steps are valid requests. Values of
-// headers that are likely to be secrets are not in it. Memory is bounded: see Most. It opens no files but those that a
+// headers, parameters and fields whose names tell of a secret are not in it, unless it is made of targets or of a log:
+// then those of headers are not. Memory is bounded: see Most. It opens no files but those that a
 // curl command names with -F, and those of bodies.
 package importer
 
@@ -24,8 +25,9 @@ import (
 
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/workload"
-	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/pacer/accesslog"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // The formats.
@@ -80,7 +82,7 @@ func Workload(in io.Reader, o Options) ([]byte, error) {
 		return nil, err
 	}
 	text := f.text()
-	return text, o.accepted(text)
+	return text, o.accepted(text, f.data())
 }
 
 // check checks that the options fit the format.
@@ -128,10 +130,10 @@ func (o Options) read(in *bufio.Reader) (*file, error) {
 }
 
 // accepted makes sure that the text is a valid workload: what is not was not found above.
-func (o Options) accepted(text []byte) error {
+func (o Options) accepted(text []byte, data []rows.Source) error {
 	w, err := workload.YAML(cmp.Or(o.Out, "workload.yaml"), text)
 	if err == nil {
-		s := targets.Spec{}
+		s := targets.Spec{Data: data}
 		for _, f := range w.Flows {
 			s.Flows = append(s.Flows, f.Flow)
 		}
