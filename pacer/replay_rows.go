@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/pacer/accesslog"
 )
 
 // row says which rate holds from a time on, until the next row. The rate of the last one does not matter: it is where
@@ -25,6 +27,7 @@ type row struct {
 // lines reads the lines of a file that are not empty.
 type lines struct {
 	file string
+	head string // the beginning of the file
 	in   *bufio.Scanner
 	line int // the number of the last one
 }
@@ -33,9 +36,11 @@ type lines struct {
 const maxLine = 64 << 10
 
 func newLines(file string, content io.Reader) *lines {
-	in := bufio.NewScanner(content)
-	in.Buffer(nil, maxLine)
-	return &lines{file: file, in: in}
+	buffered := bufio.NewReaderSize(content, maxLine)
+	head, _ := buffered.Peek(maxLine) // next finds the error too
+	l := &lines{file: file, head: strings.TrimLeft(string(head), "\r\n"), in: bufio.NewScanner(buffered)}
+	l.in.Buffer(nil, maxLine)
+	return l
 }
 
 // next returns the next line; io.EOF at the end.
@@ -77,7 +82,7 @@ func (l *lines) errorf(line int, format string, args ...any) error {
 // unknown is the error about a first line that begins neither of the files that can be read.
 func (l *lines) unknown(first string) error {
 	return l.errorf(l.line, "%q is neither a header with the column time nor a line of an access log; "+
-		"begin a CSV file with a header such as time,rate, or give an access log with times such as [31/Jan/2026:12:00:00 +0000]", shown(first))
+		"begin a CSV file with a header such as time,rate, or give an access log: one of %s", shown(first), accesslog.Names())
 }
 
 // shown is the beginning of a line, for an error: logs have long ones.
@@ -98,37 +103,45 @@ func readRows(in *lines, column string) ([]row, error) {
 	case err != nil:
 		return nil, err
 	}
-	t, isLog := LogTime(first)
-	if !isLog {
-		return readCSV(in, first, column)
-	}
-	if column != "" {
+	format, other := accesslog.Of(in.head)
+	switch {
+	case format != nil && column != "":
 		return nil, in.errorf(0, "column= is for CSV files, and this is an access log; leave it out")
+	case format != nil:
+		return readLog(in, first, *format)
+	case other != "":
+		return nil, in.errorf(0, "%w", accesslog.Unread(other))
 	}
-	return readLog(in, t)
+	return readCSV(in, first, column)
 }
 
-// readLog counts the requests of each second of an access log, the first of which was at t. Lines may be in any order.
-func readLog(in *lines, t int64) ([]row, error) {
+// readLog counts the requests of each second of an access log with this first line. Lines may be in any order.
+func readLog(in *lines, text string, format accesslog.Format) ([]row, error) {
 	seconds := map[int64]row{}
-	for {
-		second := seconds[t]
-		second.rate += phaseUnit
-		if second.line == 0 {
-			second.line = in.line
+	for read := format.Open(); ; {
+		r, ok := read(text)
+		switch {
+		case !ok:
+			return nil, in.errorf(in.line, "%q %s; remove the line", shown(text), format.Wrong())
+		case r.Timed:
+			second := seconds[r.At]
+			second.rate += phaseUnit
+			if second.line == 0 {
+				second.line = in.line
+			}
+			seconds[r.At] = second
 		}
-		seconds[t] = second
-		text, err := in.next()
+		var err error
+		text, err = in.next()
 		if err == io.EOF { //nolint:errorlint // next returns it bare
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		var ok bool
-		if t, ok = LogTime(text); !ok {
-			return nil, in.errorf(in.line, "%q has no time such as [31/Jan/2026:12:00:00 +0000]; remove the line", shown(text))
-		}
+	}
+	if len(seconds) == 0 {
+		return nil, in.errorf(0, "the log has no request; give one that has some")
 	}
 	var rows []row
 	for _, t := range slices.Sorted(maps.Keys(seconds)) {
@@ -139,24 +152,6 @@ func readLog(in *lines, t int64) ([]row, error) {
 		rows = append(rows, row{at, second.rate, second.line}, row{at: at + phaseUnit})
 	}
 	return rows, nil
-}
-
-// LogTime returns the time of a line of an access log in the common or combined format, in Unix seconds. It is not ok if
-// the line has no time such as [31/Jan/2026:12:00:00 +0000].
-func LogTime(line string) (unix int64, ok bool) {
-	const layout = "02/Jan/2006:15:04:05 -0700"
-	for {
-		_, rest, found := strings.Cut(line, "[")
-		if !found {
-			return 0, false
-		}
-		if len(rest) > len(layout) && rest[len(layout)] == ']' {
-			if t, err := time.Parse(layout, rest[:len(layout)]); err == nil {
-				return t.Unix(), true
-			}
-		}
-		line = rest
-	}
 }
 
 // readCSV reads what follows the header of a CSV file.

@@ -42,6 +42,9 @@ func replayed(t *testing.T, settings, content string) (pacer.Profile, []pacer.Pi
 	return p, checkPieces(t, p)
 }
 
+// w3c begins a log in the extended format.
+const w3c = "#Version: 1.0\n#Fields: date time cs-method cs-uri-stem\n"
+
 // hit is a line of an access log in the combined format, a time after noon.
 func hit(after time.Duration) string {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.FixedZone("", 3600)).Add(after)
@@ -82,6 +85,11 @@ func TestReplay(t *testing.T) {
 		{"a log of one request", "", hits(7), "1:1:1:1000000"},
 		{"a log over midnight, in another zone", "", hit(-time.Second) + strings.Replace(hit(0), "12:00:00 +0100", "06:00:00 -0500", 1), "1:1:1:2000000"},
 		{"a log in the common format, in windows", ",every=2s,speed=2", "h - - [31/Jan/2026:23:59:59 +0000] \"-\" 400 0\nh - - [01/Feb/2026:00:00:03 +0000] \"-\" 400 0\n", "1:1:1:1000000;0:0:1:1000000;2:2:1:500000"},
+		{"a W3C log", "", w3c + "2026-01-31 12:00:00 GET /\n2026-01-31 12:00:00 GET /\n#Date: 2026-01-31\n2026-01-31 12:00:01 GET /\n", "2:2:1:1000000;1:1:1:1000000"},
+		{"a log in JSON, with lines about something else", "", `{"ts":1769860799,"msg":"started"}` + "\n" + `{"ts":1769860800.5,"request":{"method":"GET","uri":"/"}}` + "\n" +
+			`{"ts":1769860801,"msg":"saved"}` + "\n" + `{"ts":1769860800,"request":{"method":"GET","uri":"/"}}`, "2:2:1:1000000"},
+		{"a log of HAProxy", "", strings.Repeat(`lb haproxy[1]: 192.0.2.1:1 [31/Jan/2026:12:00:00.655] in s/1 1/0/3/6/9 200 27 - - ---- 1/1/1/1/0 0/0 "GET / HTTP/1.1"`+"\n", 3), "3:3:1:1000000"},
+		{"a log of an ALB", "", `http 2026-01-31T12:00:00.186641Z app/lb/50 192.0.2.1:2 10.0.0.1:80 0 0 0 200 200 0 57 "GET http://a/ HTTP/1.1"` + "\n", "1:1:1:1000000"},
 		{"a line as long as may be", "", "time,rate,x\n0,5," + strings.Repeat("x", 65_000) + "\n1,6,\n", "5:5:1:1000000;6:6:1:1000000"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -254,7 +262,7 @@ func badRows() []refusal {
 		{"", "", "f: the file is empty; give a CSV file"},
 		{"", "\n \n\r\n", "f: the file is empty"},
 		{"", "\ufeff", "f: the file is empty"},
-		{"", "0,5\n1,6\n", `f:1: "0,5" is neither a header with the column time nor a line of an access log; begin a CSV file with a header such as time,rate, or give an access log with times such as [31/Jan/2026:12:00:00 +0000]`},
+		{"", "0,5\n1,6\n", `f:1: "0,5" is neither a header with the column time nor a line of an access log; begin a CSV file with a header such as time,rate, or give an access log: one of W3C (IIS, CloudFront), JSON lines, ALB, ELB, S3, HAProxy HTTP, common or combined`},
 		{"", "\n\n0,5\n", `f:3: "0,5" is neither a header`},
 		{"", "Time,Rate\n0,5\n", `f:1: "Time,Rate" is neither a header`},
 		{"", "time;rate\n0;5\n", `f:1: "time;rate" is neither a header`},
@@ -312,6 +320,10 @@ func badReplays() []refusal {
 		{"", hits(0) + strings.Replace(hits(1), "31/Jan", "31/Feb", 1), `f:2: "2001:db8::1 - ann [not a time] [31/Feb/2026:12:00:01 +0100] …" has no time such as`},
 		{"", hits(0) + "[31/Jan/2026:12:00:00 +0000", `f:2: "[31/Jan/2026:12:00:00 +0000" has no time such as`},
 		{"", hits(0, 366*86_400), "this is more than 365 days after line 1"},
+		{"", "rotated\n" + hits(0), `f:1: "rotated" has no time such as`},
+		{"", w3c + "2026-01-31 12:00:00 GET\n", `f:3: "2026-01-31 12:00:00 GET" is not of the format of the first lines, which is W3C (IIS, CloudFront); remove the line`},
+		{"", w3c, "f: the log has no request; give one that has some"},
+		{"", "1286536309.585 921 192.0.2.1 TCP_MISS/200 507 GET http://a/ - DIRECT/192.0.2.1 text/html\n", "f: is a Squid log, which has no requests that can be read here; give one of W3C"},
 		{",column=rate", hits(0), "f: column= is for CSV files, and this is an access log; leave it out"},
 	}
 }

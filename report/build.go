@@ -38,6 +38,9 @@ type Input struct {
 	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
 	Times *record.Snapshot
 
+	// Steps names the steps in the order of the workload. Those that it does not name follow, sorted by name.
+	Steps []string
+
 	// FromAnswer names the steps that are due some time after the answer before them.
 	FromAnswer []string
 
@@ -106,7 +109,7 @@ func Build(in Input) Report {
 		r.Histograms.Errors[class] = e.Latency
 	}
 	r.countRequests()
-	r.setSteps(merged.Steps)
+	r.setSteps(merged.Steps, in.Steps)
 	for i := range r.Steps {
 		r.Steps[i].FromAnswer = slices.Contains(in.FromAnswer, r.Steps[i].Name)
 	}

@@ -34,7 +34,7 @@ type Report struct {
 
 	StatusCodes map[string]int64 `json:"status_codes"`    // responses by code; "other" pools codes outside 0…999
 	Errors      map[string]int64 `json:"errors"`          // failed requests by class
-	Steps       []StepReport     `json:"steps,omitempty"` // of a workload of several requests
+	Steps       []StepReport     `json:"steps,omitempty"` // of a workload of several requests, in its order
 	BytesIn     int64            `json:"bytes_in"`
 	BytesOut    int64            `json:"bytes_out"`
 	MessagesIn  int64            `json:"messages_in,omitempty"` // 0 = none, or the protocol has none

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -25,10 +26,18 @@ type StepReport struct {
 	Latency      record.Distribution `json:"latency_ns"`
 }
 
-// setSteps fills in the steps, sorted by name, the pool at the end.
-func (r *Report) setSteps(steps map[string]*record.Step) {
+// setSteps fills in the steps in an order of names. Those that it does not name come after it, sorted by name, the pool at
+// the end.
+func (r *Report) setSteps(steps map[string]*record.Step, order []string) {
 	r.Steps = nil
-	for _, name := range slices.SortedFunc(maps.Keys(steps), compareSteps) {
+	place := func(name string) int {
+		if i := slices.Index(order, name); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	inOrder := func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), compareSteps(a, b)) }
+	for _, name := range slices.SortedFunc(maps.Keys(steps), inOrder) {
 		s := steps[name]
 		r.Steps = append(r.Steps, StepReport{
 			Name: name, FollowedLate: s.FollowedLate, Reached: s.Reached, Ended: s.Ended,
@@ -40,6 +49,29 @@ func (r *Report) setSteps(steps map[string]*record.Step) {
 	}
 }
 
+// joined returns the names of both orders. A name that only b has comes before the one that follows it in b.
+func joined(a, b []string) []string {
+	all := slices.Clone(a)
+	at := len(all)
+	for _, name := range slices.Backward(b) {
+		if i := slices.Index(all, name); i >= 0 {
+			at = i
+			continue
+		}
+		all = slices.Insert(all, at, name)
+	}
+	return all
+}
+
+// stepNames returns the names of the steps in their order.
+func (r *Report) stepNames() (names []string) {
+	for _, s := range r.Steps {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// compareSteps sorts by name, the pool at the end.
 func compareSteps(a, b string) int {
 	switch {
 	case a == b:
@@ -89,7 +121,7 @@ func (r *Report) addSteps(o *Report) {
 			from[name] = from[name] || s.FromAnswer
 		}
 	}
-	r.setSteps(sum.Steps)
+	r.setSteps(sum.Steps, joined(r.stepNames(), o.stepNames()))
 	for i := range r.Steps {
 		r.Steps[i].FromAnswer = from[r.Steps[i].Name]
 	}

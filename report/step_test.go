@@ -78,6 +78,46 @@ func TestSteps(t *testing.T) {
 	}
 }
 
+// TestStepsInOrder: steps come in the order of the workload, also if only some workers have counted one. A step that the
+// workload does not name follows, and then the pool. Reports that are added up keep the order, also if one lacks a step.
+func TestStepsInOrder(t *testing.T) {
+	build := func(worker string, counted ...string) report.Report {
+		rec, total := record.NewRecorder(counted...), record.NewSnapshot(worker, "1")
+		for i := range counted {
+			rec.StepSent(i)
+		}
+		total.Record(rec)
+		return report.Build(report.Input{Run: "r", Steps: []string{"login", "cart", "pay"}, Workers: []report.WorkerInput{{ID: worker, Incarnation: worker, Total: total}}})
+	}
+	for _, c := range []struct {
+		parts [][]string
+		want  string
+	}{
+		{[][]string{{"pay", "cart", "login"}}, "[login cart pay]"},
+		{[][]string{{"other", "zoo", "pay", "ant", "login"}}, "[login pay ant zoo other]"},
+		{[][]string{{"pay", "login"}, {"login", "cart"}}, "[login pay cart]"}, // neither part tells more
+		{[][]string{{"pay"}, {"cart"}, {"pay", "login", "cart"}}, "[pay login cart]"},
+		{[][]string{{"cart", "pay"}, {"login", "other"}}, "[cart pay login other]"},
+	} {
+		var parts []report.Part
+		for i, counted := range c.parts {
+			name := fmt.Sprint("w", i)
+			parts = append(parts, report.Part{Name: name, Report: build(name, counted...)})
+		}
+		sum, err := report.Combine(parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range sum.Steps {
+			got = append(got, s.Name)
+		}
+		if fmt.Sprint(got) != c.want {
+			t.Errorf("%q: %q, want %s", c.parts, got, c.want)
+		}
+	}
+}
+
 // An archive keeps the steps, and two archives add up to one report of both.
 func TestStepsInArchives(t *testing.T) {
 	both := report.Build(stepped(t, "a", "b"))

@@ -42,7 +42,10 @@ func (s Spec) column(tables Tables, name string, header bool) (func(number uint6
 		return nil, err
 	}
 	table := tables[s.Data[i].SHA256]
-	if table == nil {
+	switch {
+	case s.masked && SecretName(column):
+		return func(uint64) string { return standIn(name) }, nil
+	case table == nil:
 		return func(uint64) string { return exampleCell }, nil
 	}
 	if header {

@@ -3,13 +3,15 @@ package targets
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/targets/template"
 )
 
-// An Example is a request as it may be sent, without the secrets that Redacted hides. Its body is whole.
+// An Example is a request as it may be sent. It has no user and password of the URL, and of secret headers no
+// more than a scheme and what fills their placeholders. Its body is whole.
 type Example struct {
 	Number     uint64 // of its slot
 	Flow, Step string // "" without flows
@@ -20,8 +22,8 @@ type Example struct {
 }
 
 // Examples returns the first n requests, flow by flow: the steps of one flow follow each other, whatever their times.
-// Placeholders are filled from the tables, and ${now} from the time. What a step takes from an answer is not known yet:
-// it is <NAME>. The spec must be valid.
+// Placeholders are filled from the tables, and ${now} from the time. What a step takes from an answer is not known yet,
+// and a column whose name tells of a secret is not shown: both are <NAME>. The spec must be valid.
 func (s Spec) Examples(n int, tables Tables, now time.Time) (all []Example, err error) {
 	mix := s.Mix()
 	for number := uint64(0); len(all) < n; number++ {
@@ -45,6 +47,7 @@ func (s Spec) Examples(n int, tables Tables, now time.Time) (all []Example, err 
 
 // example returns the request of one step.
 func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, err error) {
+	s.masked = true
 	k, u, err := s.kind()
 	if err != nil {
 		return e, err
@@ -62,9 +65,13 @@ func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, e
 	if m.target.Varies() || strings.Contains(one.URL, "$${") {
 		one.URL = filled.filledURL().String()
 	}
-	e.Body = one.Body
-	one = one.Redacted()
-	e.Number, e.URL, e.Headers = number, unescaped(one.URL, s.taken), one.Headers
+	shown := s.standIns()
+	e.Number, e.URL, e.Headers, e.Body = number, unescaped(redactURL(one.URL), shown), one.Headers, []byte(unescaped(string(one.Body), shown))
+	for i, h := range s.Headers {
+		if h.Secret() {
+			e.Headers[i].Value = redacted
+		}
+	}
 	if k.port != "" && !k.bare {
 		e.Method = s.method()
 	}
@@ -74,7 +81,20 @@ func (s Spec) example(tables Tables, number uint64, now time.Time) (e Example, e
 // standIn stands for a value that is not known yet.
 func standIn(name string) string { return "<" + name + ">" }
 
-// unescaped returns a URL in which the stand-ins can be read.
+// standIns returns the names that stand-ins have: of what earlier steps take, and of columns that are not shown.
+func (s Spec) standIns() []string {
+	names := slices.Clone(s.taken)
+	for _, d := range s.Data {
+		for _, column := range d.Columns {
+			if SecretName(column) {
+				names = append(names, d.Name+"."+column)
+			}
+		}
+	}
+	return names
+}
+
+// unescaped returns a URL or a form in which the stand-ins can be read.
 func unescaped(shown string, names []string) string {
 	for _, name := range names {
 		shown = strings.ReplaceAll(shown, url.PathEscape(standIn(name)), standIn(name))

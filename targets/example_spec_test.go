@@ -49,6 +49,53 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestExampleOfSecrets: of headers that are secrets, what the file has is not shown, and of columns that are, no cell. All
+// other headers are.
+func TestExampleOfSecrets(t *testing.T) {
+	table, err := rows.Read("users.csv", []byte("name,password\nAnn,hunter2\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := Header{"Content-Type", "application/x-www-form-urlencoded"}
+	s := Spec{
+		Data: []rows.Source{{Name: "users", Columns: table.Columns(), Rows: 1, Pick: rows.Cycle, SHA256: table.SHA256()}},
+		Flows: []Flow{{Name: "f", Steps: []Step{
+			{Name: "a", URL: "http://a/${users.password}", Method: "POST", Headers: []Header{form, {"X-Client", "web"}, {"Cookie", "hunter2"}, {"X-Token", "hunter2 ${users.name}"}},
+				Body: []byte("u=${users.name}&p=${users.password}"), Takes: []Take{{Name: "token", From: "json token"}}},
+			{Name: "b", URL: "http://a/?t=${token}", Method: "GET", Headers: []Header{{"Authorization", "Bearer ${token}"}, {"X-Auth", "${users.password}"}, {"Idempotency-Key", "7"}}},
+		}}},
+	}
+	all, err := s.Examples(2, Tables{table.SHA256(): table}, time.Unix(0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for _, e := range all {
+		fmt.Fprintln(&got, e.URL, e.Headers[len(e.Headers)-3:], string(e.Body))
+	}
+	want := `http://a/<users.password> [{X-Client web} {Cookie [redacted]} {X-Token [redacted]}] u=Ann&p=<users.password>
+http://a/?t=<token> [{Authorization Bearer <token>} {X-Auth <users.password>} {Idempotency-Key 7}] 
+`
+	if got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", got.String(), want)
+	}
+}
+
+// TestSecretNames: one rule for headers, fields, parameters and columns.
+func TestSecretNames(t *testing.T) {
+	for _, name := range []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "x-apikey", "accessKey", "X-CSRF-Token", "password", "user_passwd", "userPass", "pwd", "pw",
+		"client_secret", "sessionId", "sid", "refreshToken", "oauth", "X-Amz-Signature", "credentials", "key", "PIN", `{"idempotencyKey":"1","pw":"2"}`} {
+		if !SecretName(name) {
+			t.Errorf("%s is no secret", name)
+		}
+	}
+	for _, name := range []string{"", "Accept", "Content-Type", "Idempotency-Key", "idempotencyKey", ":authority", "author", "X-Author-Id", "keyword", "monkey", "passenger", "pinned", "X-Request-Id", "inside"} {
+		if SecretName(name) {
+			t.Errorf("%s is a secret", name)
+		}
+	}
+}
+
 // TestExampleOfTakes: what is not known yet can be told from what is.
 func TestExampleOfTakes(t *testing.T) {
 	s := Spec{Flows: []Flow{{Name: "f", Steps: []Step{

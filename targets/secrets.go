@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,35 @@ import (
 // redacted stands for a secret. In a URL it is the word alone, because brackets would be escaped there.
 const redacted = "[redacted]"
 
-// harmless reports whether anyone may see the value of a header. All other headers count as secrets, because a list of
-// secret ones is never complete.
+// SecretName reports whether a name is likely to be that of a secret: of a header, of a field of a form or of JSON, of a
+// parameter of a URL, or of a column. A text with several names has one of a secret. Those who wrote a file are shown all
+// else of it. Reports go to others, and have a stricter rule for headers: see Redacted.
+func SecretName(name string) bool {
+	words := strings.ToLower(wordBegins.ReplaceAllString(name, "$1-$2"))
+	return secretName.MatchString(publicKey.ReplaceAllString(words, ""))
+}
+
+// Secret reports whether the value of the header is likely to be a secret: its name tells so, and the value has more than
+// a scheme and placeholders, as in Bearer ${token}.
+func (h Header) Secret() bool { return SecretName(h.Name) && !onlyPlaceholders.MatchString(h.Value) }
+
+var (
+	// wordBegins matches where a word begins with a capital letter.
+	wordBegins = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+
+	// publicKey matches a name that has key in it, and is none of a secret.
+	publicKey = regexp.MustCompile(`idempotency[-_]?key`)
+
+	// secretName matches parts that tell of a secret wherever they stand, and words that other words may hold. An author is
+	// no secret.
+	secretName = regexp.MustCompile(`passw|passphrase|passcode|pass([^a-z]|$)|secret|token|credential|cookie|session|csrf|xsrf|signature|(api|access|private)[-_]?key|` +
+		`auth([^o]|ori[sz]|$)|(^|[^a-z])(pw|pwd|pin|otp|sid|jwt|key)([^a-z]|$)`)
+
+	onlyPlaceholders = regexp.MustCompile(`^([A-Za-z]+ )?([\w-]+=)?(\$\{[^}]*\})+$`)
+)
+
+// harmless reports whether anyone may see the value of a header. All other headers count as secrets in a report, because
+// a list of secret ones is never complete.
 func harmless(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection",

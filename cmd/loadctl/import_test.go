@@ -47,6 +47,29 @@ func TestImportRoundTrip(t *testing.T) {
 	}
 }
 
+// TestImportOfLogin: the token of a login comes from its answer. The password comes from a file, and an error names that
+// file until it is there.
+func TestImportOfLogin(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "w.yaml")
+	if _, stderr, code := clitest.Execute(newRootCommand(), "import", sample("login.har"), "--out", out); code != 0 {
+		t.Fatalf("exit code %d, %s", code, stderr)
+	}
+	clitest.Refused(t, newRootCommand(), []string{"workload", "check", out}, "secrets.csv", "no such file")
+	if err := os.WriteFile(filepath.Join(dir, "secrets.csv"), []byte("password,pin\nhunter2,hunter3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	checked, stderr, code := clitest.Execute(newRootCommand(), "workload", "check", out)
+	for _, want := range []string{"takes access_token, X-Session", "Authorization: Bearer <access_token>", "&password=<secrets.password>", `"pin":"<secrets.pin>"`, "GET https://shop.test/orders/<id>/pay?visit=visit1234"} {
+		if code != 0 || !strings.Contains(checked, want) {
+			t.Errorf("exit code %d, %s, no %q in\n%s", code, stderr, want, checked)
+		}
+	}
+	if strings.Contains(checked, "hunter") {
+		t.Errorf("it shows a secret\n%s", checked)
+	}
+}
+
 // TestImportStdin: - is standard input.
 func TestImportStdin(t *testing.T) {
 	root := newRootCommand()

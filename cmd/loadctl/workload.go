@@ -31,7 +31,8 @@ the steps with their times, the rates, the data files, the thresholds, and the f
 Nothing is sent, and no Redis is needed.
 
 Placeholders are filled from the data files. What a step takes from an answer is not known yet. It
-is shown as <NAME>. Secrets of URLs and headers are not shown. Bodies are shown.`,
+is shown as <NAME>, and so are columns of data files whose names tell of a secret. User and password
+of URLs are not shown, nor headers whose names tell of a secret. Other headers and bodies are shown.`,
 		Example: "  loadctl workload check shop.yaml\n  loadctl workload check shop.yaml --qps 2k -o json",
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -139,8 +139,9 @@ func newSession(t *testing.T, name string, steps []step) *session {
 	private := []string{redisAddr, redis, embeddedAddr, embedded, httpAddr, web,
 		"--port 6379", "--port " + port(redis), "embedded:6380", "embedded:" + port(embedded),
 		"make demo", "loadctl demo", "make build", "true"} // what they build is there
+	dir := t.TempDir() // one for all: a workload lies beside its data
 	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out )(\w+\.(?:csv|har|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) { // a session runs in the checkout
-		private = append(private, made[1], filepath.Join(t.TempDir(), made[1]))
+		private = append(private, made[1], filepath.Join(dir, made[1]))
 	}
 	s.private = strings.NewReplacer(private...)
 	s.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOADCTL_REDIS=") })

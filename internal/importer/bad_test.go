@@ -142,15 +142,15 @@ func badLogs() []badInput {
 	log := Options{Base: "http://h"}
 	return []badInput{
 		{Options{Format: Log}, line("GET / HTTP/1.1"), "an access log does not say which host to send to; give the base"},
-		{log, line("GET / HTTP/1.1") + "\nhello", "t:3: no time such as [31/Jan/2026"},
+		{log, line("GET / HTTP/1.1") + "\nhello", "t:3: the line has no time such as [31/Jan/2026"},
 		{log, line("-"), "t: has no usable request"},
 		{log, line("GET / HTTP/1.1") + long, "t:2: the line has more than 65536 bytes"},
 		{log, line("GET http://other/ HTTP/1.1"), "t: has no usable request"},
 		{Options{Format: Log, Base: "http://h"}, "hello", "t: its first lines are of no access log that is known here; give one of W3C (IIS, CloudFront), JSON lines, ALB, ELB, S3, HAProxy HTTP, common or combined"},
 		{log, "1286536309.585 921 192.0.2.1 TCP_MISS/200 507 GET http://a/ - DIRECT/192.0.2.1 text/html\n", "t: is a Squid log, which has no requests that can be read here; give one of W3C"},
 		{Options{Format: Log, Base: "http://h"}, "2026/01/31 12:00:00 [error] 7#7: *1 open() failed\n", "t: is an error log of nginx, which"},
-		{log, `{"ts": 1769860800.5, "request": {"method": "GET", "uri": "/"}}` + "\nstarted", "t:2: the line is not of the format of those before it, which is JSON lines; remove the line"},
-		{log, "#Version: 1.0\n#Fields: date time cs-method cs-uri-stem\n2026-01-31 12:00:00 GET", "t:3: the line is not of the format of those before it, which is W3C"},
+		{log, `{"ts": 1769860800.5, "request": {"method": "GET", "uri": "/"}}` + "\nstarted", "t:2: the line is not of the format of the first lines, which is JSON lines; remove it"},
+		{log, "#Version: 1.0\n#Fields: date time cs-method cs-uri-stem\n2026-01-31 12:00:00 GET", "t:3: the line is not of the format of the first lines, which is W3C"},
 	}
 }
 

@@ -104,25 +104,27 @@ func jsonText(s string) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// formValue returns the body of a form as YAML. It is not ok if reading that would not give the same bytes.
+// placeholder matches a value that is one placeholder.
+var placeholder = regexp.MustCompile(`^\$\{[A-Za-z0-9_.-]+\}$`)
+
+// formValue returns the body of a form as YAML. It is not ok if reading that would not give the same bytes. A placeholder
+// is escaped when it is filled.
 func formValue(body string) (v value, ok bool) {
-	if strings.Contains(body, "${") {
-		return v, false
-	}
 	var same []string
 	for part := range strings.SplitSeq(body, "&") {
 		name, content, found := strings.Cut(part, "=")
 		key, err := url.QueryUnescape(name)
-		text, err2 := url.QueryUnescape(content)
+		plain, err2 := url.QueryUnescape(content)
+		escaped, text := url.QueryEscape(plain), literal(plain)
+		if placeholder.MatchString(content) {
+			escaped, text = content, content
+		}
 		twice := slices.ContainsFunc(v.pairs, func(p pair) bool { return p.key == key })
-		if !found || err != nil || err2 != nil || twice || strings.ToValidUTF8(key+text, "") != key+text || key == "<<" {
+		if !found || err != nil || err2 != nil || twice || strings.ToValidUTF8(key+text, "") != key+text || key == "<<" || strings.Contains(key, "${") {
 			return v, false
 		}
-		same = append(same, url.QueryEscape(key)+"="+url.QueryEscape(text))
-		v.pairs = append(v.pairs, pair{key: key, value: value{text: literal(text)}})
-		if strings.Contains(key, "${") {
-			return v, false
-		}
+		same = append(same, url.QueryEscape(key)+"="+escaped)
+		v.pairs = append(v.pairs, pair{key: key, value: value{text: text}})
 	}
 	return v, strings.Join(same, "&") == body
 }

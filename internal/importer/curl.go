@@ -21,7 +21,7 @@ func (o Options) curl(content []byte) (*file, error) {
 	if e, ok := errors.AsType[errAt](err); ok {
 		return nil, fmt.Errorf("%s:%d: %w", o.Name, e.line, e.err)
 	}
-	f := &file{}
+	f := &file{secrets: newSecrets()}
 	steps, err := o.commanded(f, commands)
 	if err != nil {
 		return nil, err

@@ -38,7 +38,9 @@ type entry struct {
 		Headers []field `json:"headers"`
 		Cookies []field `json:"cookies"`
 		Content struct {
-			Type string `json:"mimeType"`
+			Type     string `json:"mimeType"`
+			Text     string `json:"text"`
+			Encoding string `json:"encoding"`
 		} `json:"content"`
 	} `json:"response"`
 
@@ -73,10 +75,13 @@ func (o Options) har(text []byte) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{notes: notes, lenient: true, cookies: slices.ContainsFunc(entries[:len(entries)-1], entry.setsCookie)}
+	f := &file{notes: notes, lenient: true, cookies: slices.ContainsFunc(entries[:len(entries)-1], entry.setsCookie), takes: newTakes(), secrets: newSecrets()}
 	steps, err := o.recorded(f, entries, &bad)
 	if err != nil {
 		return nil, err
+	}
+	if names := f.takes.names; len(names) > 0 {
+		f.notes = append(f.notes, printable.Clip("Later requests carry values of answers: "+strings.Join(names, ", "), 119))
 	}
 	f.notes = append(f.notes, bad.notes()...)
 	f.flows = []flow{{name: "recording", steps: steps}}
@@ -243,7 +248,7 @@ func (e entry) static() bool {
 
 // setsCookie reports whether the answer sets a cookie.
 func (e entry) setsCookie() bool {
-	return len(e.Response.Cookies) > 0 || slices.ContainsFunc(e.Response.Headers, func(h field) bool { return strings.EqualFold(h.Name, "Set-Cookie") })
+	return len(e.Response.Cookies) > 0 || slices.ContainsFunc(e.Response.Headers, func(h field) bool { return strings.EqualFold(h.Name, setCookie) })
 }
 
 // recorded makes steps of entries. The first one begins the flow.
@@ -266,7 +271,11 @@ func (o Options) recorded(f *file, all []entry, bad *badEntries) (steps []step, 
 		s.Name = unique.of(stepName(s.Method, s.URL))
 		s.together = len(steps) > 0 && s.At == last && s.At == 0
 		last = s.At
+		f.takes.learn(len(steps), e)
 		steps = append(steps, s)
+	}
+	for i := range steps {
+		steps[i].Takes = f.takes.steps[i]
 	}
 	if len(steps) == 0 {
 		return nil, bad.first

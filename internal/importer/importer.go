@@ -6,7 +6,8 @@
 //	os.WriteFile("shop.yaml", text, 0o600)
 //
 // Guarantees: the same input makes the same text. workload.YAML reads it, and its steps are valid requests. Values of
-// headers that are likely to be secrets are not in it. Memory is bounded: see Most. It opens no files but those that a
+// headers, parameters and fields whose names tell of a secret are not in it, unless it is made of targets or of a log:
+// then those of headers are not. Memory is bounded: see Most. It opens no files but those that a
 // curl command names with -F, and those of bodies.
 package importer
 
@@ -24,7 +25,9 @@ import (
 
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/workload"
+	"github.com/loadctl/loadctl/pacer/accesslog"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // The formats.
@@ -79,7 +82,7 @@ func Workload(in io.Reader, o Options) ([]byte, error) {
 		return nil, err
 	}
 	text := f.text()
-	return text, o.accepted(text)
+	return text, o.accepted(text, f.data())
 }
 
 // check checks that the options fit the format.
@@ -127,10 +130,10 @@ func (o Options) read(in *bufio.Reader) (*file, error) {
 }
 
 // accepted makes sure that the text is a valid workload: what is not was not found above.
-func (o Options) accepted(text []byte) error {
+func (o Options) accepted(text []byte, data []rows.Source) error {
 	w, err := workload.YAML(cmp.Or(o.Out, "workload.yaml"), text)
 	if err == nil {
-		s := targets.Spec{}
+		s := targets.Spec{Data: data}
 		for _, f := range w.Flows {
 			s.Flows = append(s.Flows, f.Flow)
 		}
@@ -162,7 +165,7 @@ func tell(in *bufio.Reader) (string, error) {
 	if text == "" {
 		return "", errors.New("is empty; give a HAR file, curl commands, vegeta targets or an access log")
 	}
-	found, other := logOf(text)
+	found, other := accesslog.Of(text)
 	switch {
 	case beginsHAR.MatchString(text):
 		return HAR, nil
@@ -174,7 +177,7 @@ func tell(in *bufio.Reader) (string, error) {
 		text = strings.TrimSpace(text)
 	}
 	line, _, _ := strings.Cut(text, "\n")
-	switch first, _ := logOf(line); {
+	switch first, _ := accesslog.Of(line); {
 	case beginsCurl.MatchString(line):
 		return Curl, nil
 	case first != nil:
@@ -184,7 +187,7 @@ func tell(in *bufio.Reader) (string, error) {
 	case found != nil:
 		return Log, nil
 	case other != "":
-		return "", unreadLog(other)
+		return "", accesslog.Unread(other)
 	}
 	return "", fmt.Errorf("its first line does not tell what it is; give --format %s", strings.Join(Formats(), ", "))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/workload"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -20,6 +22,7 @@ var update = flag.Bool("update", false, "write the golden files")
 func inputs() map[string]Options {
 	return map[string]Options{
 		"recording.har": {},
+		"login.har":     {},
 		"commands.sh":   {},
 		"targets.txt":   {},
 		"access.log":    {Base: "https://staging.test/v1/"},
@@ -50,6 +53,13 @@ func parsed(t *testing.T, text string) []workload.Flow {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	s := targets.Spec{}
+	for _, d := range w.Data {
+		source := rows.Source{Name: d.Name, Rows: 1, Pick: d.Pick}
+		for _, m := range regexp.MustCompile(`\$\{`+d.Name+`\.([\w-]+)\}`).FindAllStringSubmatch(text, -1) {
+			source.Columns = append(source.Columns, m[1])
+		}
+		s.Data = append(s.Data, source)
+	}
 	for _, f := range w.Flows {
 		s.Flows = append(s.Flows, f.Flow)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/pacer/accesslog"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -19,14 +20,13 @@ import (
 const (
 	mostFlows    = 30
 	mostPatterns = 20_000 // later ones are counted together
-	longestPath  = 2_000  // bytes of a path with its query
 	longestLine  = 64 << 10
 )
 
 // An accessLog is what is known of a log so far.
 type accessLog struct {
 	Options
-	format   logFormat
+	format   accesslog.Format
 	patterns map[string]*pattern
 	order    int   // of the next pattern
 	lines    int64 // with a time
@@ -81,12 +81,12 @@ func (a *accessLog) read(in *bufio.Reader) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("%s: %w", a.Name, err)
 	}
-	format, other := logOf(strings.TrimLeft(string(head), "\r\n"))
+	format, other := accesslog.Of(strings.TrimLeft(string(head), "\r\n"))
 	if format == nil {
-		return fmt.Errorf("%s: %w", a.Name, unreadLog(other))
+		return fmt.Errorf("%s: %w", a.Name, accesslog.Unread(other))
 	}
 	a.format = *format
-	parse := a.format.open()
+	parse := a.format.Open()
 	limited := &io.LimitedReader{R: in, N: Most(Log) + 1}
 	lines := bufio.NewScanner(limited)
 	lines.Buffer(nil, longestLine)
@@ -100,8 +100,8 @@ func (a *accessLog) read(in *bufio.Reader) error {
 		r, ok := parse(line)
 		switch {
 		case !ok:
-			return fmt.Errorf("%s:%d: %s; remove the line", a.Name, number, a.format.missing())
-		case !r.directive:
+			return fmt.Errorf("%s:%d: the line %s; remove it", a.Name, number, a.format.Wrong())
+		case !r.Directive:
 			a.count(r)
 		}
 	}
@@ -116,45 +116,20 @@ func (a *accessLog) read(in *bufio.Reader) error {
 	return nil
 }
 
-// unreadLog says which logs can be read. other is what this one is, if that is known.
-func unreadLog(other string) error {
-	if other != "" {
-		return fmt.Errorf("is %s, which has no requests that can be read here; give one of %s", other, logNames())
-	}
-	return fmt.Errorf("its first lines are of no access log that is known here; give one of %s", logNames())
-}
-
-// missing says why a line is not of the format.
-func (f logFormat) missing() string {
-	if f.name == common {
-		return "no time such as [31/Jan/2026:12:00:00 +0000]"
-	}
-	return "the line is not of the format of those before it, which is " + f.name
-}
-
-// requested returns method and target of a request: GET /path HTTP/1.1. A pattern would take ten times as long.
-func requested(request string) (method, target string, ok bool) {
-	method, target, _ = strings.Cut(request, " ")
-	target, version, _ := strings.Cut(target, " ")
-	ok = method != "" && strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.HasPrefix(target, "/") &&
-		(version == "" || strings.HasPrefix(version, "HTTP/") && !strings.Contains(version, " ")) && len(target) <= longestPath && !strings.Contains(target, `\`)
-	return method, target, ok && strings.ToValidUTF8(target, "") == target
-}
-
 // count counts a line.
-func (a *accessLog) count(r record) {
+func (a *accessLog) count(r accesslog.Record) {
 	a.lines++
 	switch {
-	case r.timed && a.first == 0:
-		a.first, a.last = r.at, r.at
-	case r.timed:
-		a.first, a.last = min(a.first, r.at), max(a.last, r.at)
+	case r.Timed && a.first == 0:
+		a.first, a.last = r.At, r.At
+	case r.Timed:
+		a.first, a.last = min(a.first, r.At), max(a.last, r.At)
 	}
-	if !r.usable {
+	if !r.Usable {
 		a.unusable++
 		return
 	}
-	p := newPattern(r.method, r.target)
+	p := newPattern(r.Method, r.Target)
 	known := a.patterns[p.key()]
 	switch {
 	case known != nil:
@@ -186,7 +161,7 @@ func (a *accessLog) notes(chosen []*pattern, others int) []string {
 	at := func(t int64) string { return time.Unix(t, 0).UTC().Format("2006-01-02 15:04:05") }
 	seconds := a.last - a.first + 1
 	zone := " UTC"
-	if a.format.local {
+	if a.format.Local {
 		zone = " (local time)"
 	}
 	notes := []string{
@@ -211,9 +186,6 @@ func (a *accessLog) notes(chosen []*pattern, others int) []string {
 
 // rate says how to send at the rate of the log.
 func (a *accessLog) rate(seconds int64) string {
-	if !a.format.replay {
-		return "For the rate of the log, make a CSV file of it with the columns time and rate: --profile replay:FILE reads that."
-	}
 	every := ""
 	const mostPieces = 10_000
 	if seconds > mostPieces {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,6 +23,9 @@ type file struct {
 	cookies bool // flows keep those of their answers
 	lenient bool // a header that is not valid is left out
 	flows   []flow
+
+	takes   *takes   // nil = answers are not known
+	secrets *secrets // nil = they stay where they are
 
 	from string // the beginning of URLs that base replaces: scheme and host
 }
@@ -72,7 +74,21 @@ func (f *file) add(r request) (step, error) {
 	for _, h := range r.Headers {
 		s.Headers = append(s.Headers, targets.Header{Name: h.Name, Value: literal(h.Value)})
 	}
+	s.fill(f.placeholder)
 	return s, f.prepare(&s, r.where)
+}
+
+// placeholder is the filler of the steps: a token of an answer, or a secret.
+func (f *file) placeholder(name, value string) (string, bool) {
+	if f.takes != nil {
+		if placeholder, ok := f.takes.placeholder(value); ok {
+			return placeholder, true
+		}
+	}
+	if f.secrets == nil {
+		return "", false
+	}
+	return f.secrets.placeholder(name, value)
 }
 
 // prepare takes out of a step what does not belong into a workload, and checks it.
@@ -88,8 +104,8 @@ func (f *file) prepare(s *step, where string) error {
 		case strings.HasPrefix(h.Name, ":") || sameAnyway(s.URL, h):
 		case setByClient(h.Name):
 			s.replaced = once(s.replaced, http.CanonicalHeaderKey(h.Name))
-		case secret(h):
-			s.leaveOut(http.CanonicalHeaderKey(h.Name))
+		case h.Secret():
+			s.leaveOut(http.CanonicalHeaderKey(h.Name) + instead(h))
 		case (err != nil || !utf8.ValidString(h.Value)) && f.lenient:
 			s.notes = append(s.notes, fmt.Sprintf("left out, as its name or its value has characters that no header may have: %s", printable.Clip(strconv.Quote(h.Name), 40)))
 		case err != nil || !utf8.ValidString(h.Value):
@@ -107,7 +123,11 @@ func (f *file) prepare(s *step, where string) error {
 	}
 	checked := s.Step
 	checked.Name = cmp.Or(s.Name, "a") // it may get its name later
-	if err := (targets.Spec{}).CheckStep(checked); err != nil {
+	var taken []string
+	if f.takes != nil {
+		taken = f.takes.names
+	}
+	if err := (targets.Spec{Data: f.secrets.data()}).CheckStep(checked, taken...); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
 	return nil
@@ -195,14 +215,13 @@ func setByClient(name string) bool {
 	return false
 }
 
-// secrets matches names of headers whose values are likely to be secrets.
-var secrets = regexp.MustCompile(`(?i)cookie|auth|token|secret|password|session|csrf|xsrf|api-?key|signature|credential`)
-
-// secret reports whether the value of a header is likely to be a secret. One of a targets file may have a placeholder:
-// that is none.
-func secret(h targets.Header) bool {
-	public := strings.HasPrefix(strings.ReplaceAll(h.Value, "$${", ""), "${") || strings.Contains(strings.ReplaceAll(h.Value, "$${", ""), " ${")
-	return secrets.MatchString(h.Name) && !strings.EqualFold(h.Name, ":authority") && !public
+// instead says what sends a header that was left out.
+func instead(h targets.Header) string {
+	scheme, _, _ := strings.Cut(strings.ToLower(h.Value), " ")
+	if strings.EqualFold(h.Name, "Authorization") && (scheme == targets.AuthBasic || scheme == targets.AuthBearer) {
+		return " (--auth " + scheme + ":@FILE gives it)"
+	}
+	return ""
 }
 
 // literal returns a text that a workload file sends as it is.

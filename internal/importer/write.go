@@ -16,11 +16,15 @@ func (f *file) text() []byte {
 	p := &printer{}
 	p.comment(0, f.notes)
 	p.comment(0, []string{
-		"Bodies and queries are as they came: look for secrets and for values that must differ in each request.",
+		"Bodies and queries may have secrets, and values that must differ in each request: look for them.",
 		"loadctl workload check FILE says what this file would send. The rate is for --qps, or:",
 		"rate: 10 flows/s",
 	})
 	all := []pair{{key: "base", value: text(f.base)}}
+	if len(f.data()) > 0 {
+		from := value{pairs: []pair{{key: "csv", value: text(secretsName + ".csv")}}}
+		all = append(all, pair{key: "data", value: opened(value{pairs: []pair{{key: secretsName, value: from}}}), notes: f.secrets.notes()})
+	}
 	if len(f.headers) > 0 {
 		all = append(all, pair{key: "header", value: opened(headers(f.headers))})
 	}
@@ -84,7 +88,18 @@ func (f *file) settings(s step) value {
 	if key != "" {
 		add(key, body)
 	}
+	if len(s.Takes) > 0 {
+		add("take", taken(s.Takes))
+	}
 	return value{pairs: all}
+}
+
+// taken returns a map of takes.
+func taken(all []targets.Take) (v value) {
+	for _, t := range all {
+		v.pairs = append(v.pairs, pair{key: t.Name, value: text(t.From)})
+	}
+	return v
 }
 
 // timed reports whether a step has a time of its own, also one of 0: without any it follows the answer before it.

@@ -4,8 +4,8 @@
 //	if err != nil { … }
 //	return r.Text(os.Stdout)
 //
-// It shows placeholders filled from data files, and no secrets of URLs and headers. Bodies are shown: what is in them
-// the user has just written.
+// It shows placeholders filled from data files, and no secrets of URLs, headers and data files. Bodies are shown: what is
+// in them the user has just written.
 package rehearsal
 
 import (

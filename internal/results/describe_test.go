@@ -8,7 +8,9 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // TestReportDescribesTheRun: a report tells the target, who created the run and the commands given to it. It shows no
@@ -116,6 +118,41 @@ func TestListAndFilesDescribe(t *testing.T) {
 		// Files stay readable for years. Files of older versions have no description.
 		if err := u.UnmarshalBinary([]byte(strings.Replace(string(data), `"described":`, `"other":`, 1))); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestReportsOrderSteps: the steps of a report come in the order of the workload. So do those of a report of only the
+// workers' files.
+func TestReportsOrderSteps(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		s := constant(100)
+		s.Target = targets.Spec{Flows: []targets.Flow{{Name: "buy", Steps: []targets.Step{{Name: "login", URL: "noop://"}, {Name: "cart", URL: "noop://"}, {Name: "buy", URL: "noop://"}}}}}
+		r, _ := b.create("x", s, run.Options{})
+		journal, total := NewJournal(r, "w", "i"), told("w", "i", 1, record.Counts{Sent: 1, Completed: 1})
+		for _, name := range []string{"buy", "cart", "login"} {
+			total.Step(name).Sent = 1
+		}
+		if err := journal.Publish(t.Context(), total, total, nil); err != nil {
+			t.Fatal(err)
+		}
+		stored, err := Report(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		journal.Keep(0, total, nil, false)
+		u := new(Unpublished)
+		if err := u.UnmarshalBinary(journal.Unpublished().encoded(t)); err != nil {
+			t.Fatal(err)
+		}
+		alone, err := FromFiles("x", "gone", []*Unpublished{u})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rep := range []report.Report{stored, alone} {
+			if all := rep.Steps; len(all) != 3 || all[0].Name != "login" || all[1].Name != "cart" || all[2].Name != "buy" {
+				t.Errorf("%+v", all)
+			}
 		}
 	})
 }

@@ -94,7 +94,7 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
 		Budget: s.Budget(), Limiter: s.Limiter, Warmup: r.Spec.Warmup,
 	}
-	in.FromAnswer = r.Spec.FromAnswer()
+	in.Steps, in.FromAnswer = r.Spec.CountedSteps(), r.Spec.FromAnswer()
 	if in.Thresholds, err = r.Spec.Conditions(); err != nil {
 		return in, 0, spec.Broken(r.Name, err.Error())
 	}

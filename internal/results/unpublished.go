@@ -36,6 +36,7 @@ type Unpublished struct {
 	Described  report.Description // as in report.Report, as far as the run's spec tells
 	Thresholds []string           // conditions of the run, as in its spec
 	Warmup     time.Duration      // as in the run's spec
+	Steps      []string           // names of the steps, in the order of the workload
 }
 
 // The encoding of an Unpublished is one JSON object. In all versions its first members say what it is.
@@ -63,6 +64,7 @@ type unpublishedFile struct {
 	Described   report.Description `json:"described,omitzero"`
 	Thresholds  []string           `json:"thresholds,omitempty"`
 	Warmup      time.Duration      `json:"warmup_ns,omitempty"`
+	Steps       []string           `json:"steps,omitempty"`
 	Snapshot    []byte             `json:"snapshot"` // base64
 	Series      []record.Point     `json:"series"`
 }
@@ -76,7 +78,7 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 	f := unpublishedFile{
 		Format: unpublishedFormat, Version: FileVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
 		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Described: u.Described,
-		Thresholds: u.Thresholds, Warmup: u.Warmup, Snapshot: total, Series: u.Series,
+		Thresholds: u.Thresholds, Warmup: u.Warmup, Steps: u.Steps, Snapshot: total, Series: u.Series,
 	}
 	if !u.StartedAt.IsZero() {
 		f.Started = u.StartedAt.UnixMicro()
@@ -121,7 +123,7 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 	}
 	read := Unpublished{
 		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: run.TimeOf(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
-		Described: f.Described, Thresholds: f.Thresholds, Warmup: f.Warmup, Total: total, Series: f.Series,
+		Described: f.Described, Thresholds: f.Thresholds, Warmup: f.Warmup, Steps: f.Steps, Total: total, Series: f.Series,
 	}
 	if !f.consistent(total) {
 		return fmt.Errorf("%w (it contradicts itself)", errForeign)
@@ -299,6 +301,9 @@ func FromFiles(name, why string, all []*Unpublished) (report.Report, error) {
 		}
 		if len(asked.Thresholds) == 0 { // older workers wrote none
 			asked.Thresholds, in.Warmup = u.Thresholds, u.Warmup
+		}
+		if len(in.Steps) == 0 { // likewise
+			in.Steps = u.Steps
 		}
 	}
 	if in.Thresholds, err = asked.Conditions(); err != nil {

@@ -62,7 +62,7 @@ func TestUnpublishedFile(t *testing.T) {
 	}
 	u.Total.Record(r)
 	u.Total.Counts = n
-	u.Thresholds, u.Warmup = []string{"errors:rate<1%"}, time.Second
+	u.Thresholds, u.Warmup, u.Steps = []string{"errors:rate<1%"}, time.Second, []string{"login", "cart"}
 	path := written(t, u.encoded(t))
 	got, err := ReadUnpublished(path)
 	if err != nil {
@@ -74,8 +74,8 @@ func TestUnpublishedFile(t *testing.T) {
 	if got.Total.Counts != n || got.Total.Seq != 7 || !got.Total.Final || got.Total.Latency.Quantile(0.9) != u.Total.Latency.Quantile(0.9) || len(got.Total.Errors) != 7 {
 		t.Errorf("%+v, want %+v", got.Total, u.Total)
 	}
-	if len(got.Thresholds) != 1 || got.Thresholds[0] != u.Thresholds[0] || got.Warmup != u.Warmup {
-		t.Errorf("%q after %v", got.Thresholds, got.Warmup)
+	if len(got.Thresholds) != 1 || got.Thresholds[0] != u.Thresholds[0] || got.Warmup != u.Warmup || !slices.Equal(got.Steps, u.Steps) {
+		t.Errorf("%q after %v of %q", got.Thresholds, got.Warmup, got.Steps)
 	}
 	if len(got.Series) != 2 || got.Series[0].Sent != 90 {
 		t.Errorf("%+v", got.Series)

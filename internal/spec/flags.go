@@ -158,13 +158,8 @@ func tellable(t targets.Spec) bool {
 	if len(body) > maxBodyText || !utf8.Valid(body) || !form.Match(example) && (!json.Valid(example) || !strings.ContainsAny(string(example[:1]), "{[")) {
 		return false
 	}
-	text := strings.ToLower(string(body))
-	for _, word := range []string{"pass", "secret", "token", "key", "credential", "auth", "session", "pw", "login"} {
-		if strings.Contains(text, word) {
-			return false
-		}
-	}
-	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' })
+	text := string(body)
+	return !targets.SecretName(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && r != '\n' && r != '\t' })
 }
 
 // form matches the body of an HTML form.

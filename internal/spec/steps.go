@@ -7,15 +7,16 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// countedSteps returns the names of the steps that reports count apart. They count the others together.
-func (s Spec) countedSteps() []string {
+// CountedSteps returns the names of the steps that reports count apart, in the order of the workload. They count the others
+// together.
+func (s Spec) CountedSteps() []string {
 	names := s.Target.StepNames()
 	return names[:min(len(names), record.MaxSteps)]
 }
 
 // FromAnswer returns the steps, by their names in reports, that are due some time after the answer before them.
 func (s Spec) FromAnswer() (names []string) {
-	counted := s.countedSteps()
+	counted := s.CountedSteps()
 	for _, name := range s.Target.FromAnswer() {
 		if !slices.Contains(counted, name) {
 			name = record.OtherStep

@@ -43,7 +43,7 @@ func (s Spec) validateThresholds() error {
 	if err != nil {
 		return fmt.Errorf("--threshold: %w", err)
 	}
-	counted := s.countedSteps()
+	counted := s.CountedSteps()
 	for _, t := range all {
 		switch {
 		case t.Step != "" && !slices.Contains(counted, t.Step):
