@@ -37,8 +37,11 @@ func NewMeter(p pacer.Profile) *Meter {
 }
 
 // Go makes a request in a new goroutine and records it. due is when it was to be sent; the first call's due is the
-// start of the run. Of the Sample that request returns, the Meter takes Status, Class and bytes, and sets the times
-// itself.
+// start of the run.
+//
+// The Meter fills in Due, Sent and Done of the Sample that request returns: Due is due, Sent is when request was called,
+// and Done is when it returned. What request sets there is ignored. request fills in Status, Class, BytesIn and
+// BytesOut.
 func (m *Meter) Go(due time.Time, request func() record.Sample) {
 	m.mu.Lock()
 	if m.start.IsZero() {

@@ -25,7 +25,7 @@ func (r *Report) unanswered() {
 	classes := strings.Join(seen, ", ")
 	switch scheme, _, _ := strings.Cut(r.Described.URL, "://"); {
 	case scheme == r.Described.URL, strings.HasPrefix(scheme, "http"):
-		r.note("no request got an answer of HTTP (%s): write https:// in --url if the port speaks TLS, else http://; %s", classes, r.otherVersion())
+		r.note("no request got an answer of HTTP (%s): write https:// in --url if the port speaks TLS, else http://%s", classes, r.otherVersion(scheme))
 	case r.Audit.Completed > 0 || other > 0:
 	case scheme == "grpc", scheme == "grpcs":
 		r.note("no request got an answer of gRPC (%s): check the port in --url; write grpcs:// if it speaks TLS, else grpc://", classes)
@@ -36,12 +36,22 @@ func (r *Report) unanswered() {
 	}
 }
 
-// otherVersion says which version of HTTP to try.
-func (r *Report) otherVersion() string {
-	if slices.Contains(r.Described.Flags, "--http") {
-		return "leave --http out if it speaks HTTP/1.1 alone"
+// otherVersion says which version of HTTP to try; "" if the server has chosen it.
+func (r *Report) otherVersion(scheme string) string {
+	version := ""
+	if i := slices.Index(r.Described.Flags, "--http") + 1; i > 0 && i < len(r.Described.Flags) {
+		version = r.Described.Flags[i]
 	}
-	return "add --http 2 if it speaks HTTP/2 alone, as gRPC servers do"
+	const alone = " if it speaks HTTP/2 alone, as gRPC servers do"
+	switch {
+	case version == "":
+		return "; add --http 2" + alone
+	case version == "2", version == "3":
+		return "; leave --http out if it speaks HTTP/1.1 alone"
+	case version == "auto" && scheme == "https":
+		return ""
+	}
+	return "; give --http 2 in place of " + version + alone // without TLS auto is 1.1
 }
 
 // unmade adds a note if messages could not be made.

@@ -40,6 +40,30 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
+// TestUnansweredVersion: what the note says of the version changes something. Without TLS, auto is HTTP/1.1.
+func TestUnansweredVersion(t *testing.T) {
+	for _, c := range []struct {
+		url   string
+		flags []string
+		want  string // the end of the note
+	}{
+		{"http://h/", nil, "else http://; add --http 2 if it speaks HTTP/2 alone, as gRPC servers do"},
+		{"http://h/", []string{"--http", "1.1"}, "else http://; give --http 2 in place of 1.1 if it speaks HTTP/2 alone, as gRPC servers do"},
+		{"http://h/", []string{"--qps", "5", "--http", "auto"}, "else http://; give --http 2 in place of auto if it speaks HTTP/2 alone, as gRPC servers do"},
+		{"https://h/", []string{"--http", "auto"}, "else http://"},
+		{"http://h/", []string{"--http", "2"}, "else http://; leave --http out if it speaks HTTP/1.1 alone"},
+		{"https://h/", []string{"--http", "3"}, "else http://; leave --http out if it speaks HTTP/1.1 alone"},
+	} {
+		s := record.NewSnapshot("w", "1")
+		s.Final, s.Errors["eof"] = true, &record.ErrorClass{Count: 5, Latency: record.NewHistogram()}
+		in := report.Input{Run: "x", Workers: []report.WorkerInput{{ID: "w", State: "left", Gone: true, Total: s}}}
+		in.Described.URL, in.Described.Flags = c.url, c.flags
+		if notes := report.Build(in).Notes; !slices.ContainsFunc(notes, func(n string) bool { return strings.HasSuffix(n, c.want) }) {
+			t.Errorf("%s %v: %q, want %q", c.url, c.flags, notes, c.want)
+		}
+	}
+}
+
 // TestUnansweredBeside: schemes other than http have the note only if each request failed so; and what could not be made is
 // told.
 func TestUnansweredBeside(t *testing.T) {

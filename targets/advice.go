@@ -17,7 +17,7 @@ import (
 // a verb, or with what the server does; "" if nothing is known but the error.
 func Advise(err error, url string) string {
 	scheme, _, _ := strings.Cut(strings.ToLower(url), ":")
-	return cmp.Or(adviseTrust(err), adviseProtocol(err, scheme), adviseSilence(err, scheme))
+	return cmp.Or(adviseTrust(err), adviseVersion(err), adviseLogin(err, scheme), adviseProtocol(err, scheme), adviseSilence(err, scheme))
 }
 
 // adviseTrust says what to do about a certificate that is not accepted, or missing; "" if that is not the error.
@@ -33,6 +33,25 @@ func adviseTrust(err error) string {
 	}
 	if strings.Contains(err.Error(), "certificate required") { // an alert of TLS has no type of its own
 		return "the server wants a certificate of yours: give --cert FILE and --key FILE"
+	}
+	return ""
+}
+
+// adviseVersion says what to do about a server that speaks no version of TLS that we do; "" if that is not the error. The
+// server says so by an alert, or answers with its own version. Neither has a type.
+func adviseVersion(err error) string {
+	for _, text := range []string{"tls: protocol version not supported", "tls: server selected unsupported protocol version"} {
+		if strings.Contains(err.Error(), text) {
+			return "the server's version of TLS is too old: let it speak TLS 1.2 or 1.3"
+		}
+	}
+	return ""
+}
+
+// adviseLogin says what to do about a Redis that wants a login; "" if that is not the error.
+func adviseLogin(err error, scheme string) string {
+	if refused, ok := errors.AsType[replyError](err); ok && refused.name == replyNoAuth {
+		return "the server wants a password: write " + scheme + "://:PASSWORD@HOST:PORT or " + scheme + "://USER:PASSWORD@HOST:PORT in --url"
 	}
 	return ""
 }

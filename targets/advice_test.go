@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +23,10 @@ func TestAdvise(t *testing.T) {
 		{x509.HostnameError{Certificate: new(x509.Certificate), Host: "h"}, "--connect-to"},
 		{x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.Expired}, "renew the certificate"},
 		{x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.NotAuthorizedToSign}, ""},
+		{&net.OpError{Op: "remote error", Err: errors.New("tls: protocol version not supported")}, "let it speak TLS 1.2 or 1.3"},
+		{errors.New("tls: server selected unsupported protocol version 302"), "let it speak TLS 1.2 or 1.3"},
+		{replyError{ClassReply + " NOAUTH"}, "the server wants a password"},
+		{replyError{ClassReply + " WRONGPASS"}, ""},
 		{tls.RecordHeaderError{}, "does not speak TLS: write http:// in --url"},
 		{ErrNoQUIC, "leave out --http 3"},
 		{io.EOF, "ended the connection"},

@@ -22,7 +22,7 @@ const (
 	ClassDescriptors = "descriptors" // this process or machine has no file descriptor left (EMFILE): see ulimit -n
 	ClassPorts       = "ports"       // this machine has no free local port for the address (EADDRNOTAVAIL)
 	ClassConnect     = "connect"     // no connection: refused or unreachable
-	ClassReset       = "reset"       // the connection was cut while in use (RST), or a stream of HTTP/2 or HTTP/3; its code may follow, after a space
+	ClassReset       = "reset"       // the connection was cut while in use (RST), or a stream of HTTP/2 or HTTP/3; its code may follow, after a space, or GOAWAY
 	ClassTLS         = "tls"         // a certificate was rejected by either side, or there is no common version
 	ClassBodyLimit   = "body-limit"  // the body of the answer is longer than the spec allows
 	ClassHeadLimit   = "head-limit"  // status line, headers and trailers of the answer together exceed 64 KiB
@@ -97,7 +97,7 @@ func classify(err error, rest string) string {
 	case errors.Is(err, http1.ErrHead):
 		return ClassHeadLimit
 	case errors.Is(err, http2.ErrUnprocessed):
-		return ClassReset
+		return ClassReset + " GOAWAY" // as errGoAway of HTTP/3
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ClassEOF
 	}

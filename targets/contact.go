@@ -275,10 +275,13 @@ func (t *redisTarget) contact(ctx context.Context, _ bool) Contact {
 	defer c.close(true)
 	shown := opened(c, began)
 	server, err := c.server()
-	if _, refused := errors.AsType[replyError](err); err != nil && !refused { // a server that does not tell is one
+	refused, replied := errors.AsType[replyError](err)
+	if err == nil || replied { // a server that does not tell is one
+		shown.Redis = &server
+	}
+	if err != nil && !replied || refused.name == replyNoAuth { // it refuses requests likewise
 		return shown.failed(ctx, fmt.Errorf("ask %s: %w", t.to.address, err), ClassProtocol)
 	}
-	shown.Redis = &server
 	return shown
 }
 

@@ -25,6 +25,9 @@ func replyCodes() []string {
 	}
 }
 
+// replyNoAuth is the class of what a Redis replies to anything before a login that it wants.
+const replyNoAuth = ClassReply + " NOAUTH"
+
 // A redisReading reads a reply of RESP2. Checks see it as redis-cli --raw shows it: the elements of an array a line
 // each, and nothing for nil. It never makes room for what a server only announces.
 type redisReading struct {

@@ -37,12 +37,12 @@ func (p push) follow(c *cobra.Command, r *run.Run) (last func()) {
 
 // serve returns what makes the handler of /metrics, for Prometheus. It also begins to push. The function last pushes for
 // the last time.
-func (p push) serve(c *cobra.Command) (handler func(metrics.Source) http.Handler, last func()) {
+func (p push) serve(c *cobra.Command, nativeOnly bool) (handler func(metrics.Source) http.Handler, last func()) {
 	warn := func(err error) { printable.Fprintf(c.ErrOrStderr(), "warning: %v\n", err) }
 	finish := func() error { return nil }
 	handler = func(all metrics.Source) http.Handler {
 		finish = p.to.Start(all, warn)
-		return metrics.Handler(all)
+		return &metrics.Page{Source: all, NativeOnly: nativeOnly}
 	}
 	return handler, func() {
 		if err := finish(); err != nil {

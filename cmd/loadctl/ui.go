@@ -40,7 +40,8 @@ It listens on 127.0.0.1. Any other address needs --tls-cert and --tls-key, or --
 a proxy protects it. Browsers must call it by that address, by localhost, or by a name of
 --allow-host.
 
-/metrics serves Prometheus. On 127.0.0.1 it is open; elsewhere it needs --metrics-token-file.
+/metrics serves Prometheus, with classic and native histograms. On 127.0.0.1 it is open; elsewhere
+it needs --metrics-token-file.
 
 It ends by Ctrl-C or SIGTERM, with exit code 0.`,
 		Example: "  loadctl ui\n  loadctl ui --control before.loadctl\n  loadctl ui --listen :8089 --allow-host load.example.com --tls-cert cert.pem --tls-key key.pem",
@@ -55,6 +56,7 @@ It ends by Ctrl-C or SIGTERM, with exit code 0.`,
 type uiFlags struct {
 	listen                   string
 	control, insecure        bool
+	nativeOnly               bool
 	hosts                    []string
 	certificateFile, keyFile string
 	sessionKey, metricsToken string
@@ -70,6 +72,7 @@ func (f *uiFlags) AddFlags(c *cobra.Command) {
 	s.BoolVar(&f.insecure, "insecure-listen", false, "listen on any address without TLS: a proxy protects the server")
 	s.StringVar(&f.sessionKey, "session-key", "", "`FILE` with the key that signs sessions; made if it is missing (default ~/.local/state/loadctl/ui.key)")
 	s.StringVar(&f.metricsToken, "metrics-token-file", "", "`FILE` with the bearer token that /metrics asks for")
+	s.BoolVar(&f.nativeOnly, "native-only", false, "leave the classic buckets out of /metrics: only a Prometheus with native histograms has percentiles then")
 }
 
 // serve serves the page until the command's context ends. That is its normal end, not an error.
@@ -96,7 +99,7 @@ func (f *uiFlags) serve(c *cobra.Command, server *cli.Redis, files []string) err
 		o.MetricsToken = f.readToken
 	}
 	var last func()
-	o.Metrics, last = pushed.serve(c)
+	o.Metrics, last = pushed.serve(c, f.nativeOnly)
 	defer last()
 	page, err := ui.New(o)
 	if err != nil {

@@ -183,6 +183,11 @@ func TestEndpointFails(t *testing.T) {
 	old.Config.ErrorLog = log.New(io.Discard, "", 0)
 	old.StartTLS()
 	t.Cleanup(old.Close)
+	ancient := httptest.NewUnstartedServer(http.NotFoundHandler())
+	ancient.Config.ErrorLog, ancient.TLS = log.New(io.Discard, "", 0), &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	ancient.StartTLS()
+	t.Cleanup(ancient.Close)
+	const tooOld = "the server's version of TLS is too old: let it speak TLS 1.2 or 1.3"
 	demanding := httptest.NewUnstartedServer(http.NotFoundHandler())
 	demanding.Config.ErrorLog, demanding.EnableHTTP2, demanding.TLS = log.New(io.Discard, "", 0), true, strict.Clone()
 	demanding.StartTLS()
@@ -199,6 +204,8 @@ func TestEndpointFails(t *testing.T) {
 		"own":            {targets.Spec{URL: counting(t, arrivals.Options{TLS: strict}).URL(), Insecure: true}, "certificate required", "give --cert FILE and --key FILE"},
 		"own, HTTP/2":    {targets.Spec{URL: demanding.URL, Insecure: true, HTTP: "2"}, "certificate required", "give --cert FILE and --key FILE"},
 		"own, gRPC":      {targets.Spec{URL: strings.Replace(demanding.URL, "https", "grpcs", 1) + "/a.B/C", Insecure: true}, "certificate required", "give --cert FILE and --key FILE"},
+		"old TLS":        {targets.Spec{URL: ancient.URL, Insecure: true}, "tls: protocol version not supported", tooOld},
+		"old TLS, auto":  {targets.Spec{URL: ancient.URL, Insecure: true, HTTP: "auto"}, "tls: protocol version not supported", tooOld},
 		"no HTTP/2":      {targets.Spec{URL: old.URL, Insecure: true, HTTP: "2"}, "does not speak HTTP/2", "--http"},
 		"no h2c":         {targets.Spec{URL: "http://" + lines.Addr(), HTTP: "2"}, "greet 127.0.0.1:", "leave out --http 2, or write https:// if the server wants TLS"},
 		"no HTTP/3":      {targets.Spec{URL: encrypted.URL(), Insecure: true, HTTP: "3"}, "dial udp 127.0.0.1:", "check the port and firewalls"},
@@ -330,7 +337,7 @@ func TestEndpointOfLines(t *testing.T) {
 // TestEndpointOfRedis: the version is told, and the Redis that holds the runs is refused.
 func TestEndpointOfRedis(t *testing.T) {
 	t.Parallel()
-	runs, other := redistest.Start(t), redistest.Start(t, "--requirepass", "right")
+	runs, other := redistest.Start(t), redistest.Start(t, "--requirepass", "right", "--user", "reader", "on", ">right", "~*", "+get")
 	holders := FindHolders(t.Context(), runs.Client())
 	command := func(url string) Aim { return Aim{Spec: targets.Spec{URL: url, Body: []byte("PING")}, Redis: holders} }
 	const sent = "ok: no request of the run, but INFO server"
@@ -341,6 +348,10 @@ func TestEndpointOfRedis(t *testing.T) {
 	says(t, "wrong password", shownOf(t, command("redis://:wrong@"+other.Addr())), map[string]string{
 		"endpoint": "bad: log in to " + other.Addr() + ": the server refuses: reply WRONGPASS; check user, password and database in the URL", "sent": nothingSent,
 	})
+	says(t, "no password", shownOf(t, command("redis://"+other.Addr())), map[string]string{
+		"endpoint": "bad: ask " + other.Addr() + ": the server refuses: reply NOAUTH; the server wants a password: write redis://:PASSWORD@HOST:PORT or redis://USER:PASSWORD@HOST:PORT in --url", "sent": sent,
+	})
+	says(t, "no permission to tell", shownOf(t, command("redis://reader:right@"+other.Addr())), map[string]string{"endpoint": "ok: " + other.Addr(), "endpoint redis": "of a version that it does not tell (INFO server)", "sent": sent})
 }
 
 // TestEndpointsOfFlows: each server of a workload is contacted once, and each finding says which it is about.

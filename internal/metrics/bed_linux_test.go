@@ -121,9 +121,10 @@ func (b *bed) get(address string, form url.Values) (string, error) {
 type scraper struct {
 	*bed
 	address string
+	native  bool // it takes native histograms; without a setting it does not
 }
 
-func (b *bed) prometheus() *scraper {
+func (b *bed) prometheus(native bool) *scraper {
 	b.Helper()
 	binary, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -138,8 +139,12 @@ func (b *bed) prometheus() *scraper {
 	if err := os.WriteFile(config, []byte(own), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	p := &scraper{b, address(b.T)}
-	b.begin(binary, nil, "--config.file="+config, "--storage.tsdb.path="+b.TempDir(), "--web.listen-address="+p.address, "--enable-feature=native-histograms")
+	p := &scraper{b, address(b.T), native}
+	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + b.TempDir(), "--web.listen-address=" + p.address}
+	if native {
+		args = append(args, "--enable-feature=native-histograms")
+	}
+	b.begin(binary, nil, args...)
 	b.until("Prometheus", func() bool { _, err := b.get("http://"+p.address+"/-/ready", nil); return err == nil })
 	return p
 }

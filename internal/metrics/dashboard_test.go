@@ -34,10 +34,11 @@ func dashboard() []panel {
 	}
 	quantiles := func(metric string) (all []query) {
 		for _, q := range [][2]string{{"0.5", "p50"}, {"0.9", "p90"}, {"0.99", "p99"}, {"0.999", "p99.9"}} {
-			all = append(all, query{"histogram_quantile(" + q[0] + ", sum(rate(" + metric + "{RUN}[RATE])))", q[1]})
+			all = append(all, query{either(q[0], "", "rate("+metric, "{RUN}[RATE])"), q[1]})
 		}
 		return all
 	}
+	since := func(q string) string { return either(q, "", "loadctl_latency_seconds", "{RUN}") }
 	return []panel{
 		{"Requests", "timeseries", "reqps", 16, []query{
 			{"sum(loadctl_rate_asked{RUN})", "asked now"}, rate("loadctl_requests_asked_total", "asked"), rate("loadctl_requests_sent_total", "sent"),
@@ -48,8 +49,7 @@ func dashboard() []panel {
 		{"Service time of the fleet (sent to done)", "timeseries", "s", 8, quantiles("loadctl_service_time_seconds")},
 		{"Lag of the fleet (due to sent)", "timeseries", "s", 8, quantiles("loadctl_lag_seconds")},
 		{"Latency since the start", "stat", "s", 8, []query{
-			{"histogram_quantile(0.5, sum(loadctl_latency_seconds{RUN}))", "p50"}, {"histogram_quantile(0.99, sum(loadctl_latency_seconds{RUN}))", "p99"},
-			{"histogram_quantile(0.999, sum(loadctl_latency_seconds{RUN}))", "p99.9"}}},
+			{since("0.5"), "p50"}, {since("0.99"), "p99"}, {since("0.999"), "p99.9"}}},
 		{"Failed, by class", "timeseries", "reqps", 8, []query{by("class", "loadctl_errors_total")}},
 		{"Not sent, by reason", "timeseries", "reqps", 8, []query{by("reason", "loadctl_requests_dropped_total")}},
 		{"Workers", "timeseries", "none", 8, []query{now("state", "loadctl_workers")}},
@@ -63,13 +63,23 @@ func dashboard() []panel {
 		{"Steps: failed and dropped late", "timeseries", "reqps", 8, []query{
 			by("step", "loadctl_step_requests_failed_total"), {"sum by (step) (rate(loadctl_step_requests_late_total{RUN}[RATE]))", "{{step}} late"}}},
 		{"Steps: p99 of latency", "timeseries", "s", 8, []query{
-			{"histogram_quantile(0.99, sum by (step) (rate(loadctl_step_latency_seconds{RUN}[RATE])))", "{{step}}"}}},
+			{either("0.99", "step", "rate(loadctl_step_latency_seconds", "{RUN}[RATE])"), "{{step}}"}}},
 		{"Steps: ok", "timeseries", "reqps", 8, []query{by("step", "loadctl_step_requests_ok_total")}},
 		{"Bytes", "timeseries", "Bps", 8, []query{rate("loadctl_received_bytes_total", "received"), rate("loadctl_sent_bytes_total", "sent")}},
 		{"Audit", "stat", "none", 8, []query{now("term", "loadctl_audit_slots")}},
 		{"Length", "stat", "s", 12, []query{{"max by (run) (loadctl_run_duration_seconds{RUN})", "{{run}}"}}},
 		{"Started", "stat", "dateTimeAsIso", 12, []query{{"1000 * max by (run) (loadctl_run_start_time_seconds{RUN})", "{{run}}"}}},
 	}
+}
+
+// either returns the query of a quantile, by a label if there is one: of native histograms if Prometheus has them, else of
+// classic buckets. Behind the name of the metric come _bucket and rest.
+func either(q, by, metric, rest string) string {
+	native, le := "sum", "sum by (le) "
+	if by != "" {
+		native, le = "sum by ("+by+") ", "sum by (le, "+by+") "
+	}
+	return fmt.Sprintf("histogram_quantile(%s, %s(%s%s)) or histogram_quantile(%s, %s(%s_bucket%s))", q, native, metric, rest, q, le, metric, rest)
 }
 
 // grafana returns the file that Grafana reads.

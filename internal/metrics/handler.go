@@ -6,23 +6,34 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 )
 
-// Handler serves the metrics of all runs of a source to Prometheus. It is safe for concurrent use. It serves native
-// histograms to a client that accepts the protobuf format, as a Prometheus with native histograms does. In the text
-// format a histogram has only its sum and count. It answers with 200 also if the source fails: then Up is 0.
-func Handler(source Source) http.Handler {
-	var memory Memory
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		looks, err := source(r.Context())
-		page := prometheus.NewPedanticRegistry()
-		page.MustRegister(samples(memory.Read(looks, err, time.Now())))
-		promhttp.HandlerFor(page, promhttp.HandlerOpts{}).ServeHTTP(w, r)
-	})
+// A Page serves the metrics of all runs to Prometheus. It is safe for concurrent use, and must not be copied.
+//
+// Each histogram has classic buckets and native ones. A client gets the native ones if it accepts the protobuf format, as
+// a Prometheus with native histograms does, and then that one leaves out the classic ones. In the text format there are
+// only the classic ones. It answers with 200 also if the source fails: then Up is 0.
+type Page struct {
+	Source     Source
+	NativeOnly bool // leaves out the classic buckets: in the text format a histogram then has only its sum and count
+
+	memory Memory
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	looks, err := p.Source(r.Context())
+	page := prometheus.NewPedanticRegistry()
+	page.MustRegister(samples{p.memory.Read(looks, err, time.Now()), p.NativeOnly})
+	promhttp.HandlerFor(page, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 }
 
 // samples is a prometheus.Collector of samples that are known already.
-type samples []Sample
+type samples struct {
+	all        []Sample
+	nativeOnly bool
+}
 
 // Describe implements prometheus.Collector.
 func (s samples) Describe(to chan<- *prometheus.Desc) {
@@ -33,9 +44,31 @@ func (s samples) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (s samples) Collect(to chan<- prometheus.Metric) {
-	for _, one := range s {
-		to <- one.metric()
+	for _, one := range s.all {
+		m := one.metric()
+		if one.Histogram != nil && !s.nativeOnly {
+			m = both{m, one.Histogram.AtMost}
+		}
+		to <- m
 	}
+}
+
+// both is a native histogram with classic buckets. The library makes such a one only of values that it observes itself.
+type both struct {
+	prometheus.Metric
+	atMost []int64
+}
+
+// Write implements prometheus.Metric.
+func (b both) Write(to *dto.Metric) error {
+	if err := b.Metric.Write(to); err != nil {
+		return err
+	}
+	bounds := Bounds()
+	for i, n := range b.atMost {
+		to.Histogram.Bucket = append(to.Histogram.Bucket, &dto.Bucket{CumulativeCount: new(uint64(n)), UpperBound: new(bounds[i])})
+	}
+	return nil
 }
 
 func (m Metric) desc() *prometheus.Desc {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/loadctl/loadctl/report/record"
 )
@@ -14,21 +15,35 @@ const Schema = 5
 // perOctave is the number of buckets between a value and its double.
 const perOctave = 1 << Schema
 
+// Bounds returns the upper edges of the classic buckets, in seconds. There are few, for a Prometheus that does not take
+// native histograms: each bucket is 2 to 2.5 times as high as the one before.
+func Bounds() []float64 {
+	return []float64{1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 60}
+}
+
 // An Exponential is a native histogram, in seconds. Bucket i holds the values in (2^((i−1)/32), 2^(i/32)].
 type Exponential struct {
 	Buckets map[int]int64 // counts of the buckets in use
 	Sum     float64       // of all values
+	AtMost  []int64       // how many values are at most each of Bounds; nil = it is unknown
 }
 
 // FromRecord returns the same distribution with wider buckets. Each value counts as the upper edge of its narrow
 // bucket, because a quantile in a report is such an edge. So the wide bucket of a quantile contains the value in the
 // report. The sum takes values in the middle of their narrow buckets, as the mean in the report does.
 func FromRecord(h *record.Histogram) *Exponential {
-	e := &Exponential{Buckets: map[int]int64{}}
+	bounds := Bounds()
+	e := &Exponential{Buckets: map[int]int64{}, AtMost: make([]int64, len(bounds))}
 	for lower, n := range h.Buckets() {
-		upper := lower + width(lower) - 1
-		e.Buckets[bucketOf(float64(upper)/1e9)] += n
+		upper := float64(lower+width(lower)-1) / 1e9
+		e.Buckets[bucketOf(upper)] += n
 		e.Sum += float64(n) * (float64(lower) + float64(width(lower)/2)) / 1e9
+		if i, _ := slices.BinarySearch(bounds, upper); i < len(bounds) {
+			e.AtMost[i] += n
+		}
+	}
+	for i := range len(bounds) - 1 {
+		e.AtMost[i+1] += e.AtMost[i]
 	}
 	return e
 }
@@ -56,9 +71,12 @@ func (e *Exponential) raise(before *Exponential) *Exponential {
 	if before == nil {
 		return e
 	}
-	high := &Exponential{Buckets: maps.Clone(e.Buckets), Sum: max(e.Sum, before.Sum)}
+	high := &Exponential{Buckets: maps.Clone(e.Buckets), Sum: max(e.Sum, before.Sum), AtMost: slices.Clone(e.AtMost)}
 	for i, n := range before.Buckets {
 		high.Buckets[i] = max(high.Buckets[i], n)
+	}
+	for i, n := range before.AtMost {
+		high.AtMost[i] = max(high.AtMost[i], n)
 	}
 	return high
 }

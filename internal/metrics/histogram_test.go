@@ -3,6 +3,7 @@ package metrics
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/loadctl/loadctl/report/record"
@@ -45,6 +46,42 @@ func TestHistogramIsThatOfTheReport(t *testing.T) {
 	}
 	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
 		near(t, h, q, quantile(e, q))
+	}
+}
+
+// TestClassicBuckets: each has the values up to its edge, as the report shows them, and those of all buckets below.
+func TestClassicBuckets(t *testing.T) {
+	h := record.NewHistogram()
+	for _, ns := range []int64{0, 50_000, 99_000, 101_000, 999_000, 1_010_000, 2_000_000_000, 59_000_000_000, 61_000_000_000} {
+		h.Record(ns)
+	}
+	at := FromRecord(h).AtMost
+	for i, bound := range Bounds() {
+		var want int64
+		for lower, n := range h.Buckets() {
+			if float64(lower+width(lower)-1)/1e9 <= bound {
+				want += n
+			}
+		}
+		if at[i] != want || i > 0 && at[i] < at[i-1] {
+			t.Errorf("%d values up to %g s, want %d", at[i], bound, want)
+		}
+	}
+	if first, last := at[0], at[len(at)-1]; first != 3 || last != 8 {
+		t.Errorf("%d values in the first bucket and %d in all; want 3 and 8", first, last)
+	}
+}
+
+// classic checks a quantile in seconds that Prometheus computes from classic buckets: it lies in the bucket of the value
+// in the report. The rank may differ by one, as in near.
+func classic(t *testing.T, h *record.Histogram, q, got float64) {
+	t.Helper()
+	one := 1 / float64(h.Count())
+	edges := append([]float64{0}, Bounds()...)
+	below, _ := slices.BinarySearch(edges, float64(h.Quantile(max(0, q-one)))/1e9)
+	above, _ := slices.BinarySearch(edges, float64(h.Quantile(min(1, q+one)))/1e9)
+	if low, high := edges[max(0, below-1)], edges[min(above, len(edges)-1)]; !(got >= low && got <= high) {
+		t.Errorf("p%g of classic buckets is %g s, want %g s to %g s: the report has %g s", 100*q, got, low, high, float64(h.Quantile(q))/1e9)
 	}
 }
 

@@ -17,7 +17,7 @@ type Kind string
 const (
 	Counter   Kind = "counter"   // never goes back while a run lasts
 	Gauge     Kind = "gauge"     // how it is now
-	Histogram Kind = "histogram" // a native histogram, whose buckets never go back
+	Histogram Kind = "histogram" // native and classic; no bucket goes back
 )
 
 // A Metric is one line of the list.

@@ -83,6 +83,41 @@ func TestNoCounterGoesBack(t *testing.T) {
 	}
 }
 
+// TestBucketsNeverGoBack: neither do the classic ones, and none has more values than the whole histogram.
+func TestBucketsNeverGoBack(t *testing.T) {
+	of := func(all ...time.Duration) *Exponential {
+		h := record.NewHistogram()
+		for _, one := range all {
+			h.Record(int64(one))
+		}
+		return FromRecord(h)
+	}
+	before, now := of(time.Millisecond, time.Second, time.Second), of(time.Microsecond, time.Minute)
+	high := now.raise(before)
+	for i, n := range high.AtMost {
+		if n < before.AtMost[i] || n < now.AtMost[i] || i > 0 && n < high.AtMost[i-1] || n > high.Count() {
+			t.Errorf("bucket %d of %v, before %v, now %v, %d in all", i, high.AtMost, before.AtMost, now.AtMost, high.Count())
+		}
+	}
+}
+
+// TestNativeOnly: in the text format a histogram has classic buckets, unless they are left out.
+func TestNativeOnly(t *testing.T) {
+	page := &Page{Source: func(context.Context) ([]results.Look, error) { return []results.Look{look("x", began, 20)}, nil }}
+	const sum, all = `loadctl_latency_seconds_count{run="x"} 20`, `loadctl_latency_seconds_bucket{run="x",le="+Inf"} 20`
+	below, above := `loadctl_latency_seconds_bucket{run="x",le="0.001"} 0`, `loadctl_latency_seconds_bucket{run="x",le="0.0025"} 20`
+	text := served(t, page)
+	for _, line := range []string{sum, all, below, above} {
+		if !strings.Contains(text, "\n"+line+"\n") {
+			t.Errorf("%s is missing:\n%s", line, text)
+		}
+	}
+	page.NativeOnly = true
+	if text := served(t, page); !strings.Contains(text, "\n"+sum+"\n") || strings.Contains(text, `le="0.`) {
+		t.Errorf("with classic buckets:\n%s", text)
+	}
+}
+
 // TestHostileLabels: names of steps and classes of errors may be any text.
 func TestHostileLabels(t *testing.T) {
 	hostile := []string{"quote\" back\\slash\nline", "\xff\xfe", "{}", "\x1b[31m", "<script>"}
@@ -99,11 +134,17 @@ func TestHostileLabels(t *testing.T) {
 	}
 }
 
-// scrape returns the page in the text format.
+// scrape returns the page of a source in the text format.
 func scrape(t *testing.T, source Source) string {
 	t.Helper()
+	return served(t, &Page{Source: source})
+}
+
+// served returns the page in the text format.
+func served(t *testing.T, page *Page) string {
+	t.Helper()
 	answer := httptest.NewRecorder()
-	Handler(source).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	page.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if answer.Code != http.StatusOK {
 		t.Fatalf("status %d: %s", answer.Code, answer.Body)
 	}

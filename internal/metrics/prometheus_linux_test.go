@@ -7,9 +7,11 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,13 +67,14 @@ func (b *bed) ended(command *child.Process, codes ...int) (rep report.Report) {
 	return rep
 }
 
-// TestPrometheus: a real Prometheus scrapes a run of which a worker is killed. It has what the report has.
+// TestPrometheus: two real Prometheus scrape a run of which a worker is killed, one with native histograms, and one without
+// any setting. Both have what the report has.
 func TestPrometheus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-all runs it: it needs Prometheus, or minutes")
 	}
 	b := newBed(t)
-	p := b.prometheus()
+	p, plain := b.prometheus(true), b.prometheus(false)
 	to := receive(t, http.StatusServiceUnavailable)
 	from := time.Now()
 	command, second := b.run("first", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + to.URL, "OTEL_METRIC_EXPORT_INTERVAL=1000"})
@@ -87,16 +90,21 @@ func TestPrometheus(t *testing.T) {
 	if code := b.ends(limited); code != 0 {
 		t.Fatalf("exit code %d\n%s", code, limited.Stderr.String())
 	}
-	b.until("the final report", func() bool {
-		return p.now(`loadctl_requests_sent_total{run="first"}`) == float64(rep.Sent) && p.now(`sum(loadctl_run_phase{run="first",phase="stopped"})`) == 1
-	})
+	for _, p := range []*scraper{p, plain} {
+		b.until("the final report", func() bool {
+			return p.now(`loadctl_requests_sent_total{run="first"}`) == float64(rep.Sent) && p.now(`sum(loadctl_run_phase{run="first",phase="stopped"})`) == 1
+		})
+	}
 	until := time.Now()
 	p.counts(rep)
 	p.neverBack(from, until)
 	p.quantiles(rep)
+	plain.quantiles(rep)
 	p.dashboard(from, until)
+	plain.dashboard(from, until)
 	checkExports(t, to, rep, b.histograms("first"))
 	b.promtool()
+	b.nativeOnly()
 }
 
 // counts compares counters with the report.
@@ -159,23 +167,30 @@ func (b *bed) histograms(name string) *report.Histograms {
 	return rep.Histograms
 }
 
-// quantiles compares histogram_quantile of the fleet with the report.
+// quantiles compares histogram_quantile of the fleet with the report. A Prometheus has one kind of buckets, not both.
 func (p *scraper) quantiles(rep report.Report) {
 	p.Helper()
 	h := p.histograms("first")
-	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
-		ask := func(metric string) float64 {
-			return p.now(fmt.Sprintf(`histogram_quantile(%g, %s{run="first"})`, q, metric))
-		}
-		near(p.T, h.Latency, q, ask("loadctl_latency_seconds"))
-		near(p.T, h.Service, q, ask("loadctl_service_time_seconds"))
-		near(p.T, h.Lag, q, ask("loadctl_lag_seconds"))
+	own, other, check := "", "_bucket", near
+	if !p.native {
+		own, other, check = other, own, classic
 	}
-	p99 := p.now(`histogram_quantile(0.99, loadctl_latency_seconds{run="first"})`)
-	p.Logf("p99 of latency: Prometheus %.2f ms, report %.2f ms", 1000*p99, float64(rep.Latency.P99)/1e6)
+	ask := func(q float64, metric string) float64 {
+		return p.now(fmt.Sprintf(`histogram_quantile(%g, %s{run="first"})`, q, metric))
+	}
+	for _, q := range []float64{0.5, 0.9, 0.99, 0.999} {
+		check(p.T, h.Latency, q, ask(q, "loadctl_latency_seconds"+own))
+		check(p.T, h.Service, q, ask(q, "loadctl_service_time_seconds"+own))
+		check(p.T, h.Lag, q, ask(q, "loadctl_lag_seconds"+own))
+	}
+	if all := p.ask("query", url.Values{"query": {"loadctl_latency_seconds" + other}}); len(all) > 0 {
+		p.Errorf("native %v: it has loadctl_latency_seconds%s too", p.native, other)
+	}
+	p.Logf("native %v: p99 of latency: Prometheus %.2f ms, report %.2f ms", p.native, 1000*ask(0.99, "loadctl_latency_seconds"+own), float64(rep.Latency.P99)/1e6)
 }
 
-// dashboard checks that every query of the dashboard returns data, and those of the documentation.
+// dashboard checks that every query of the dashboard returns data, and those of the documentation that are for this kind of
+// Prometheus.
 func (p *scraper) dashboard(from, until time.Time) {
 	p.Helper()
 	var board struct {
@@ -211,10 +226,19 @@ func (p *scraper) dashboard(from, until time.Time) {
 		p.Errorf("%d queries", queries)
 	}
 	for _, query := range examples(p.T) {
-		if queries++; !hasData(p.span(query, until, until)) {
-			p.Errorf("docs/metrics.md: no data: %s", query)
+		native, buckets := nativeQuery(query), strings.Contains(query, "_bucket")
+		if native != buckets && native != p.native {
+			continue
+		}
+		if !hasData(p.span(query, until, until)) {
+			p.Errorf("docs/metrics.md: native %v: no data: %s", p.native, query)
 		}
 	}
+}
+
+// nativeQuery reports whether a query takes a whole histogram.
+func nativeQuery(query string) bool {
+	return regexp.MustCompile(`loadctl_\w*(latency|time|lag)_seconds[\[){]`).MatchString(query)
 }
 
 func hasData(all []series) bool {
@@ -278,6 +302,22 @@ func (b *bed) promtool() {
 		if out, err := cmd.CombinedOutput(); err != nil || args[1] == "metrics" && len(out) > 0 {
 			b.Errorf("promtool %v: %v\n%s", args, err, out)
 		}
+	}
+}
+
+// nativeOnly checks that loadctl ui --native-only leaves the classic buckets out.
+func (b *bed) nativeOnly() {
+	b.Helper()
+	listen := address(b.T)
+	b.begin("loadctl", nil, "ui", "--listen", listen, "--native-only", "--session-key", filepath.Join(b.TempDir(), "key"))
+	var page string
+	b.until("loadctl ui --native-only", func() bool {
+		text, err := b.get("http://"+listen+"/metrics", nil)
+		page = text
+		return err == nil && strings.Contains(page, "\nloadctl_latency_seconds_count{")
+	})
+	if strings.Contains(page, `le="0.`) {
+		b.Errorf("with classic buckets:\n%s", page)
 	}
 }
 

@@ -186,6 +186,7 @@ func leaving() []Case {
 		answered("6.8 GOAWAY in the middle of a stream", Headers(1, false, ":status", "200"), Data(1, "he", false), leave(1, 0), Data(1, "llo", true)).with(two).with(func(c *Case) { c.Want = both }),
 		answered("6.8 GOAWAY before an answer, with an error", leave(1, 2), Answer(1)).with(two).with(func(c *Case) { c.Want = both }),
 		{Name: "6.8 GOAWAY before anything", Requests: 2, Steps: steps(leave(0, 0)), Want: []Outcome{{Class: Unprocessed}}, Ends: true},
+		{Name: "6.8 GOAWAY on each connection", Steps: steps(leave(0, 0)), Leaves: true, Want: []Outcome{{Class: Unprocessed}}, Ends: true},
 		{Name: "6.8 GOAWAY, then the end", Requests: 2, Steps: steps(leave(1, 11)), Closes: true, Want: []Outcome{{Class: EOF}, {Class: Unprocessed}}, Ends: true},
 		broken("6.8 GOAWAY that takes something back", "PROTOCOL_ERROR", leave(0, 0), leave(1, 0)).with(func(c *Case) { c.Want[0].Class, c.Sent = Unprocessed, "GOAWAY PROTOCOL_ERROR" }),
 		broken("6.8 an answer that was not to come", "STREAM_CLOSED", leave(1, 0), Answer(3)).with(func(c *Case) {

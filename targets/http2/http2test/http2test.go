@@ -24,6 +24,7 @@ type Case struct {
 
 	Raw    bool   // the connection begins with Steps; else with the server's settings
 	Steps  []Step // what the server sends, in order, once it has seen the heads of all requests; First it sends before
+	Leaves bool   // on later connections it answers each request with GOAWAY; else with 200 and "hello"
 	Closes bool   // it closes after the steps; else it keeps the connection open and silent
 
 	Want []Outcome // of the requests, in the order of their streams; the last one is also that of those without

@@ -13,7 +13,7 @@ import (
 )
 
 // A Server plays a case on its first connection. On later ones it answers each request with 200 and "hello", as one
-// would that took over.
+// would that took over, or leaves too.
 type Server struct {
 	Address string // host:port
 
@@ -75,7 +75,11 @@ func (s *Server) Gone() bool {
 func (c *Case) Outcomes() (all []Outcome) {
 	for i := range c.Count() {
 		o := c.Outcome(i)
-		if o.Class == Unprocessed {
+		switch {
+		case o.Class != Unprocessed:
+		case c.Leaves:
+			o = Outcome{Class: Reset + "GOAWAY"}
+		default:
 			o = Outcome{Status: 200, Body: 5}
 		}
 		all = append(all, o)
@@ -160,7 +164,11 @@ func (s *Server) read(conn net.Conn, first bool) {
 		switch frame := frame.(type) {
 		case *http2.HeadersFrame:
 			s.change(func() { s.requests++ })
-			if !first {
+			switch {
+			case first:
+			case s.c.Leaves:
+				s.write(conn, leave(0, 0))
+			default:
 				s.write(conn, Answer(frame.StreamID))
 			}
 		case *http2.DataFrame:
