@@ -36,16 +36,7 @@ func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshol
 		out.Result = threshold.Failed
 		return out
 	}
-	var doubt string
-	switch out.Result {
-	case threshold.Passed:
-		doubt = r.doubt()
-	case threshold.Failed:
-		if !t.TrustedIfFailed() && !r.Running {
-			doubt = r.generatorLimit()
-		}
-	}
-	if doubt != "" {
+	if doubt := r.doubt(t, out.Result); doubt != "" {
 		out.Result = threshold.Undecided
 		out.Text += ", but " + doubt
 	}
@@ -151,7 +142,7 @@ func (r *Report) windowsFrom(width, from int64) []threshold.Window {
 		}
 		all = append(all, threshold.Window{
 			At: s.T, Seconds: min(float64(width), max(0, r.DurationS-float64(s.T))), Asked: s.Asked, Sent: s.Sent, OK: s.OK, Failed: s.Failed, Latency: h,
-			Slower: r.Audit.LateDropped + r.OutOfRange, Unknown: unknown,
+			Slower: r.Audit.LateDropped + r.followedLate() + r.OutOfRange, Unknown: unknown,
 		})
 	}
 	threshold.MarkPauses(all)

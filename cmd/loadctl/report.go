@@ -37,7 +37,8 @@ made from it. Archives of several runs are combined if the runs were side by sid
 Redis. Counts and histograms are added up; the series are aligned by the time since each start.
 
 For a finished run with thresholds the exit code is 0 if all passed, and 99 if one failed or is
-undecided. It is 98 if the run is not valid: its generator was the limit, or counts are missing.
+undecided. It is 98 if the run is not valid: its generator may be the reason for a result, or counts
+are missing.
 Without thresholds it is 1 if no answer was as expected.`,
 		Example: `  loadctl report checkout -o json
   loadctl report checkout --out checkout.loadctl

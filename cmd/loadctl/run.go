@@ -44,7 +44,7 @@ then the exit code is 1. If too few workers join within --start-timeout, the run
 exit code is 104.
 
 With --threshold the exit code is 0 if all passed, and 99 if one failed or is undecided. It is 98 if
-the run is not valid: its generator was the limit, or counts are missing.`,
+the run is not valid: its generator may be the reason for a result, or counts are missing.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
