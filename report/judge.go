@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // judgeThresholds adds the result of each threshold. It needs the rest of the report.
@@ -81,6 +82,16 @@ func (r *Report) whole(step string) threshold.Window {
 		w.Latency, w.Service, w.Lag = h.Latency, h.Service, h.Lag
 	}
 	return w
+}
+
+// NotSent returns the share of what was asked for that was not sent, 0…1, as the threshold dropped:rate measures it. A
+// closed loop asks for nothing. atMost: the report is not complete, so some of that may have been sent.
+func (r Report) NotSent() (share float64, atMost bool) {
+	if r.ClosedLoop {
+		return 0, false
+	}
+	w := r.whole("")
+	return units.Ratio(float64(w.NotSent), float64(w.Asked)), !r.Running && !r.Complete
 }
 
 // held returns how many slots of a run that goes on are not decided yet.
