@@ -178,12 +178,19 @@ func (l *lab) reads(phase string) {
 		l.Errorf("%s: events %+v", phase, events)
 	}
 	var r report.Report
-	l.does(&r, "report", "x")
+	want := cli.CodeGood
+	if phase == "stopped" { // its worker has published nothing
+		want = cli.CodeOther
+	}
+	out, stderr, code := execute("report", "x", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != want || strings.Contains(out+stderr, secret) {
+		l.Errorf("%s: report: %v, exit code %d, %s", phase, err, code, stderr)
+	}
 	if r.Run != "x" || r.Series == nil || r.Workers == nil || r.StatusCodes == nil || r.Errors == nil {
 		l.Errorf("%s: report %+v", phase, r)
 	}
 	for _, format := range render.Formats() {
-		if _, stderr, code := execute("report", "x", "-o", format); code != cli.CodeGood {
+		if out, stderr, code := execute("report", "x", "-o", format); code != want || strings.Contains(out+stderr, secret) {
 			l.Errorf("%s: report -o %s: exit code %d, %s", phase, format, code, stderr)
 		}
 	}
@@ -226,13 +233,6 @@ func TestARunsLife(t *testing.T) {
 	}
 }
 
-// TestStopSaysWhomItWaitsFor: on stderr, because stdout is for data.
-func TestStopSaysWhomItWaitsFor(t *testing.T) {
-	l := newLab(t)
-	l.start()
-	stop := launch("stop", "x", "-o", "json")
-	await.True(t, "the worker that is waited for", func() bool {
-		return strings.HasPrefix(stop.stderr.String(), "waiting for w: silent, its promise ends in ") || len(stop.code) > 0
 // TestSetRateKeepsWorkers: a rate, or a burst, above the --max-qps of workers is refused and named, unless it is forced.
 func TestSetRateKeepsWorkers(t *testing.T) {
 	l := newLab(t)
@@ -260,6 +260,13 @@ func TestSetRateKeepsWorkers(t *testing.T) {
 	}
 }
 
+// TestStopSaysWhomItWaitsFor: on stderr, because stdout is for data.
+func TestStopSaysWhomItWaitsFor(t *testing.T) {
+	l := newLab(t)
+	l.start()
+	stop := launch("stop", "x", "-o", "json")
+	await.True(t, "the worker that is waited for", func() bool {
+		return strings.HasPrefix(stop.stderr.String(), "waiting for w: silent, its promise ends in ") || len(stop.code) > 0
 	})
 	l.departs()
 	code := await.Receive(t, "the end of the stop", stop.code)
