@@ -81,7 +81,15 @@ func (r Report) AuditCheck() Check {
 	return c
 }
 
-// GeneratorCheck checks that the measured times are those of the endpoint, and not of workers at their limit.
+// decided tells whether the run is over, and each of its thresholds passed or failed. A threshold that the generator may
+// have decided is undecided.
+func (r Report) decided() bool {
+	return !r.Running && len(r.Thresholds) > 0 &&
+		!slices.ContainsFunc(r.ThresholdChecks(), func(c Check) bool { return c.Result == threshold.Undecided })
+}
+
+// GeneratorCheck checks that the measured times are those of the endpoint, and not of workers at their limit. A limit
+// that decided no threshold does not count.
 func (r Report) GeneratorCheck() Check {
 	c := Check{Name: "generator"}
 	var texts []string
@@ -93,8 +101,8 @@ func (r Report) GeneratorCheck() Check {
 	blind := slices.IndexFunc(r.Workers, func(w WorkerReport) bool { return w.Sent > 0 && w.Self.MeasuredS == 0 })
 	short := r.shortOfWorkers()
 	switch {
-	case len(texts) > 0:
-		c.Result, c.Text, c.doubt = threshold.Failed, strings.Join(texts, "; "), r.generatorLimit()
+	case len(texts) > 0 && !r.decided():
+		c.Result, c.Text, c.doubt = threshold.Failed, strings.Join(texts, "; "), r.generatorDoubt()
 	case r.Audit.Sent == 0:
 		c.Result, c.Text, c.doubt = threshold.Undecided, "nothing was sent", "nothing was sent"
 	case short != "" && !r.Running:
@@ -104,6 +112,8 @@ func (r Report) GeneratorCheck() Check {
 		c.doubt = c.Text + ", so it may have been the limit"
 	case r.Running:
 		c.Result, c.Text = threshold.Undecided, "the run goes on"
+	case len(texts) > 0:
+		c.Result, c.Text = threshold.Passed, "the generator was a limit, but decided no threshold: "+strings.Join(texts, "; ")
 	default:
 		c.Result, c.Text = threshold.Passed, "the workers were not the limit"
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // judgeThresholds adds the result of each threshold. It needs the rest of the report.
@@ -36,16 +37,7 @@ func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshol
 		out.Result = threshold.Failed
 		return out
 	}
-	var doubt string
-	switch out.Result {
-	case threshold.Passed:
-		doubt = r.doubt()
-	case threshold.Failed:
-		if !t.TrustedIfFailed() && !r.Running {
-			doubt = r.generatorLimit()
-		}
-	}
-	if doubt != "" {
+	if doubt := r.doubt(t, out.Result); doubt != "" {
 		out.Result = threshold.Undecided
 		out.Text += ", but " + doubt
 	}
@@ -90,6 +82,16 @@ func (r *Report) whole(step string) threshold.Window {
 		w.Latency, w.Service, w.Lag = h.Latency, h.Service, h.Lag
 	}
 	return w
+}
+
+// NotSent returns the share of what was asked for that was not sent, 0…1, as the threshold dropped:rate measures it. A
+// closed loop asks for nothing. atMost: the report is not complete, so some of that may have been sent.
+func (r Report) NotSent() (share float64, atMost bool) {
+	if r.ClosedLoop {
+		return 0, false
+	}
+	w := r.whole("")
+	return units.Ratio(float64(w.NotSent), float64(w.Asked)), !r.Running && !r.Complete
 }
 
 // held returns how many slots of a run that goes on are not decided yet.
@@ -151,7 +153,7 @@ func (r *Report) windowsFrom(width, from int64) []threshold.Window {
 		}
 		all = append(all, threshold.Window{
 			At: s.T, Seconds: min(float64(width), max(0, r.DurationS-float64(s.T))), Asked: s.Asked, Sent: s.Sent, OK: s.OK, Failed: s.Failed, Latency: h,
-			Slower: r.Audit.LateDropped + r.OutOfRange, Unknown: unknown,
+			Slower: r.Audit.LateDropped + r.followedLate() + r.OutOfRange, Unknown: unknown,
 		})
 	}
 	threshold.MarkPauses(all)

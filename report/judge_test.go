@@ -360,21 +360,125 @@ func TestAloneProvesWhatItSaw(t *testing.T) {
 	})
 }
 
-// TestGeneratorLimit: if the generator was the limit, only errors are trusted.
+// limitedBy returns the input with the verdicts of a worker that a second changes.
+func limitedBy(in report.Input, change func(second *record.Snapshot)) report.Input {
+	second := reporttest.Beat()
+	change(second)
+	second.JudgeBeat()
+	total := in.Workers[0].Total
+	total.Self = second.Self
+	total.Counts.SeenLate = second.Counts.SeenLate
+	for class, e := range second.Errors {
+		total.Class(class).Count += e.Count
+	}
+	return in
+}
+
+// busy makes a shard of the generator a limit.
+func busy(second *record.Snapshot) { second.Self.Shard.Worst += reporttest.Second * 8 / 10 }
+
+// TestGeneratorLimit: if the generator delayed requests, limits that contain the delay stand, and so do limits on
+// failures. Others are undecided.
 func TestGeneratorLimit(t *testing.T) {
-	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%5 == 0 })
-	measured := reporttest.Beat()
-	measured.Self.Shard.Worst += reporttest.Second * 8 / 10
-	measured.JudgeBeat()
-	in.Workers[0].Total.Self = measured.Self
-	const limit = "the generator was the limit: worker w1 (shard_cpu)"
-	checkVerdicts(t, in, []judgedAs{
-		{"latency:p(99)<25ms", threshold.Undecided, "20.0ms, but " + limit},
-		{"latency:p(99)<15ms", threshold.Undecided, "20.0ms, but " + limit},
-		{"rate:rate>200", threshold.Undecided, "100/s, but " + limit},
+	const limit = ", but the generator was the limit: worker w1 (shard_cpu)"
+	fifth := func(_, i int64) bool { return i%5 == 0 }
+	in := limitedBy(judgedRun(10, func(int64) int64 { return 20 }, fifth), busy)
+	rows := []judgedAs{
+		{"latency:p(99)<25ms", threshold.Passed, "20.0ms"},
+		{"latency:p(99)<25ms over 5s", threshold.Passed, "20.1ms"},
+		{"latency:p(99)<15ms", threshold.Undecided, "20.0ms" + limit},
+		{"latency:p(50)>15ms", threshold.Undecided, "20.0ms" + limit},
+		{"latency:p(50)>25ms", threshold.Failed, "20.0ms"}, // without delays it was shorter still
+		{"latency:p(50)!=1ms", threshold.Undecided, "20.0ms" + limit},
+		{"lag:max<1s", threshold.Passed, "0.51µs"},
+		{"service:p(99)<25ms", threshold.Undecided, "20.0ms" + limit},
+		{"service:p(99)<15ms", threshold.Undecided, "20.0ms" + limit},
+		{"rate:rate>50", threshold.Undecided, "100/s" + limit},
+		{"rate:rate>200", threshold.Undecided, "100/s" + limit},
+		{"dropped:count==0", threshold.Passed, "0"},
+		{"dropped:count>1", threshold.Failed, "0"},
 		{"errors:rate<1%", threshold.Failed, "20.00 %"},
-		{"errors:rate<30%", threshold.Undecided, "20.00 %, but " + limit},
+		{"errors:rate<30%", threshold.Passed, "20.00 %"},
+		{"errors:rate>10%", threshold.Undecided, "20.00 %" + limit},
+		{"errors:count>300", threshold.Undecided, "200" + limit},
+		{"checks:rate>70%", threshold.Passed, "80.00 %"},
+		{"checks:rate>90%", threshold.Failed, "80.00 %"},
+		{"checks:count>900", threshold.Undecided, "800" + limit}, // perhaps too few were sent
 		{"status{code=503}:count==0", threshold.Failed, "200"},
+		{"status{code=503}:count<300", threshold.Passed, "200"},
+		{"status{code=200}:rate>90%", threshold.Failed, "80.00 %"},
+		{"status{code=200}:count>900", threshold.Undecided, "800" + limit},
+	}
+	checkVerdicts(t, in, rows)
+	in.Running = true // preliminary results have no doubts
+	checkVerdicts(t, in, []judgedAs{{"latency:p(99)<15ms", threshold.Failed, "20.0ms"}, {"rate:rate>50", threshold.Passed, "100/s"}})
+}
+
+// TestLateRequestsProve: an upper limit on latency that is met with late requests in it is met, and nothing is wrong.
+func TestLateRequestsProve(t *testing.T) {
+	late := func(n int64) func(*record.Snapshot) { return func(s *record.Snapshot) { s.Counts.SeenLate = n } }
+	gate := func(in report.Input, text string) report.Report {
+		condition, err := threshold.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in.Thresholds = []threshold.Threshold{condition}
+		return report.Build(in)
+	}
+	for _, c := range []struct {
+		late          int64 // of 1000
+		text, outcome string
+		says          string // of the check of the generator
+	}{
+		{15, "latency:p(95)<50ms", threshold.Passed, "the generator was a limit, but decided no threshold: w1, generator: "},
+		{15, "errors:rate<1%", threshold.Passed, "the generator was a limit, but decided no threshold: "},
+		{30, "latency:p(95)<50ms", threshold.Passed, "the generator was a limit, but decided no threshold: "},
+		{30, "errors:rate<1%", report.Invalid, "w1, generator: "},
+		{15, "latency:p(95)<10ms", report.Invalid, "w1, generator: "},
+		{15, "rate:rate>90", report.Invalid, "w1, generator: "},
+		{0, "rate:rate>90", threshold.Passed, "the workers were not the limit"},
+	} {
+		r := gate(limitedBy(steady(), late(c.late)), c.text)
+		if got := r.GeneratorCheck(); r.Outcome() != c.outcome || !strings.HasPrefix(got.Text, c.says) || (got.Result == threshold.Passed) != (c.outcome == threshold.Passed) {
+			t.Errorf("%d late, %s: %s, %+v, %+v", c.late, c.text, r.Outcome(), got, r.Thresholds)
+		}
+		if limited := len(r.Limits()) > 0; limited != (c.late > 0) {
+			t.Errorf("%+v", r.Limits())
+		}
+	}
+	if r := gate(limitedBy(steady(), late(30)), "errors:rate<1%"); fmt.Sprint(r.Invalid()) != "[the generator was the limit: worker w1 (late), and 3.00 % of the requests were late]" {
+		t.Error(r.Invalid())
+	}
+	if r := report.Build(limitedBy(steady(), late(15))); r.GeneratorCheck().Result != threshold.Failed { // without thresholds it is what is to be known
+		t.Errorf("%+v", r.GeneratorCheck())
+	}
+}
+
+// TestWhatTheGeneratorDidNotSend: a run that lacks a good part of its load proves nothing that is met. Nor does one whose
+// requests never reached the endpoint, or one that had no schedule.
+func TestWhatTheGeneratorDidNotSend(t *testing.T) {
+	const dropped = ", but the generator was the limit: worker w1 (shard_cpu), and 4.76 % of what was asked for was not sent"
+	checkVerdicts(t, limitedBy(late(steady(), 50), busy), []judgedAs{
+		{"latency:p(90)<25ms", threshold.Undecided, "20.0ms" + dropped},
+		{"errors:rate<1%", threshold.Undecided, "0.00 %" + dropped},
+		{"dropped:rate<10%", threshold.Undecided, "4.76 %" + dropped},
+		{"errors:count<0.5", threshold.Undecided, "0" + dropped},
+	})
+	checkVerdicts(t, limitedBy(late(steady(), 15), busy), []judgedAs{
+		{"latency:p(90)<25ms", threshold.Passed, "20.0ms"},
+		{"latency:p(99)<25ms", threshold.Undecided, "≥ 20.0ms"}, // the dropped ones are slower than any limit
+		{"dropped:rate<10%", threshold.Passed, "1.47 %"},
+	})
+	ports := limitedBy(steady(), func(s *record.Snapshot) { s.Class("ports").Count = 1 })
+	ports.Workers[0].Total.Counts.Failed, ports.Workers[0].Total.Counts.Completed = 1, 999
+	checkVerdicts(t, ports, []judgedAs{
+		{"latency:p(90)<25ms", threshold.Undecided, "20.0ms, but the generator was the limit: worker w1 (ports)"}, {"errors:count==0", threshold.Failed, "1"},
+	})
+	loop := limitedBy(steady(), busy)
+	loop.ClosedLoop, loop.Budget = true, report.Budget{}
+	checkVerdicts(t, loop, []judgedAs{
+		{"latency:p(90)<25ms", threshold.Undecided, "20.0ms, but the generator was the limit"}, {"latency:p(50)>25ms", threshold.Undecided, "20.0ms, but the generator"},
+		{"errors:rate<1%", threshold.Undecided, "0.00 %, but the generator"}, {"checks:rate<1%", threshold.Undecided, "100.00 %, but the generator"},
 	})
 }
 

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,21 +24,60 @@ func (r Report) Invalid() []string {
 	return why
 }
 
-// doubt says why no threshold of the run may pass; "" = none, or the run goes on.
-func (r Report) doubt() string {
+// doubt says why a threshold that passed or failed is undecided all the same; "" = it is not, or the run goes on.
+func (r Report) doubt(t threshold.Threshold, result string) string {
+	passed := result == threshold.Passed
 	switch {
-	case r.Running:
+	case r.Running || !passed && result != threshold.Failed:
 		return ""
-	case r.CheckAudit() != nil:
+	case passed && r.CheckAudit() != nil:
 		return "the audit does not add up"
-	case !r.Complete:
+	case passed && !r.Complete:
 		return "the report is INCOMPLETE"
+	case !r.standsAnyway(t, result):
+		return r.generatorDoubt()
+	case passed:
+		return r.shortOfWorkers()
 	}
-	return cmp.Or(r.generatorLimit(), r.shortOfWorkers())
+	return ""
 }
 
-// mostIdle is the largest share of what was asked for that may be skipped or lost in a run that still proves something.
+// standsAnyway tells whether a result is the endpoint's whatever the generator was, or the generator was no limit. The
+// rule is that of threshold.Stands. A run that passes must also have had its load.
+func (r Report) standsAnyway(t threshold.Threshold, result string) bool {
+	limited, delays := r.limited()
+	switch {
+	case !limited || result == threshold.Failed && t.LimitsFailures():
+		return true
+	case r.ClosedLoop || !delays || result == threshold.Passed && r.unsentShare() > mostIdle:
+		return false
+	}
+	return t.Stands(result, r.lateShare() <= mostIdle)
+}
+
+// mostIdle is the largest share of what was asked for that may be skipped or lost in a run that still proves something;
+// also the largest share that a generator at its limit may not send, or send late.
 const mostIdle = 0.02
+
+// unsentShare returns the share of what was asked for that somebody should have sent and did not. What the limiter held back
+// is intended. Overrun requests made up for as many. Lost slots may have been sent if the report is not complete.
+func (r Report) unsentShare() float64 {
+	followed := r.followedLate()
+	n := r.Audit.LateDropped + r.Audit.Skipped - r.Audit.Overrun + followed
+	if r.Complete {
+		n += r.Audit.Lost
+	}
+	return units.Ratio(float64(max(0, n)), float64(r.Audit.Asked+r.Audit.Followed+followed))
+}
+
+// lateShare returns the share of slots that workers themselves saw late.
+func (r Report) lateShare() float64 {
+	var late, all int64
+	for _, w := range r.Workers {
+		late, all = late+w.SeenLate, all+w.Sent+w.LateDropped
+	}
+	return units.Ratio(float64(late), float64(all))
+}
 
 // shortOfWorkers says that the endpoint did not get the load asked for: slots were skipped or lost, or the dead-man's
 // switch ended the run; "" = it did. What the limiter held back is intended. Lost slots count in a complete report
@@ -61,6 +99,31 @@ func (r Report) shortOfWorkers() string {
 	}
 	share := units.Percent(units.Ratio(float64(idle), float64(r.Audit.Asked)))
 	return fmt.Sprintf("%s %% of what was asked for was not sent, %s", share, strings.Join(why, ", or "))
+}
+
+// limited tells whether the generator of a worker was a limit. delays: no such limit did more than delay requests.
+func (r Report) limited() (limited, delays bool) {
+	delays = true
+	for _, w := range r.Workers {
+		for _, v := range w.Verdicts {
+			if v.Limit == "generator" {
+				limited, delays = true, delays && v.Delays()
+			}
+		}
+	}
+	return limited, delays
+}
+
+// generatorDoubt is generatorLimit with the share that was not sent or was late, if it is large.
+func (r Report) generatorDoubt() string {
+	limit, unsent, late := r.generatorLimit(), r.unsentShare(), r.lateShare()
+	switch {
+	case unsent > mostIdle:
+		limit += fmt.Sprintf(", and %s %% of what was asked for was not sent", units.Percent(unsent))
+	case late > mostIdle:
+		limit += fmt.Sprintf(", and %s %% of the requests were late", units.Percent(late))
+	}
+	return limit
 }
 
 // generatorLimit says whose generator was the limit; "" = none.

@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/member/membertest"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -177,12 +178,19 @@ func (l *lab) reads(phase string) {
 		l.Errorf("%s: events %+v", phase, events)
 	}
 	var r report.Report
-	l.does(&r, "report", "x")
+	want := cli.CodeGood
+	if phase == "stopped" { // its worker has published nothing
+		want = cli.CodeOther
+	}
+	out, stderr, code := execute("report", "x", "-o", "json")
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != want || strings.Contains(out+stderr, secret) {
+		l.Errorf("%s: report: %v, exit code %d, %s", phase, err, code, stderr)
+	}
 	if r.Run != "x" || r.Series == nil || r.Workers == nil || r.StatusCodes == nil || r.Errors == nil {
 		l.Errorf("%s: report %+v", phase, r)
 	}
 	for _, format := range render.Formats() {
-		if _, stderr, code := execute("report", "x", "-o", format); code != cli.CodeGood {
+		if out, stderr, code := execute("report", "x", "-o", format); code != want || strings.Contains(out+stderr, secret) {
 			l.Errorf("%s: report -o %s: exit code %d, %s", phase, format, code, stderr)
 		}
 	}
@@ -222,6 +230,33 @@ func TestARunsLife(t *testing.T) {
 	}
 	if l.does(&list, "ls"); len(list) != 0 || list == nil {
 		t.Errorf("%+v", list)
+	}
+}
+
+// TestSetRateKeepsWorkers: a rate, or a burst, above the --max-qps of workers is refused and named, unless it is forced.
+func TestSetRateKeepsWorkers(t *testing.T) {
+	l := newLab(t)
+	l.start()
+	membertest.Join(t, l.run, "w1", pacer.PerSecond(800))
+	const leaves = "w1 (--max-qps 800) would leave the run"
+	refused(t, []string{"set-rate", "x", "900"}, "set-rate x: "+leaves+", because it would ask for 900/s; ", "--force")
+	refused(t, []string{"set-rate", "x", "900", "--over", "1m"}, leaves)
+	var c run.Change
+	l.does(&c, "set-rate", "x", "800")
+	if l.does(&c, "set-rate", "x", "900", "--force"); c.Run != "x" {
+		t.Errorf("%+v", c)
+	}
+	limited := l.run.Spec
+	limited.Limiter, limited.Burst = "token-bucket", 50
+	r, _, err := run.Create(t.Context(), l.redis.Client(), "y", limited, run.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	membertest.Join(t, r, "w1", pacer.PerSecond(800))
+	refused(t, []string{"set-burst", "y", "701"}, "set-burst y: "+leaves+", because it would ask for 100/s, and its limiter may let 701 more pass in a second")
+	l.does(&c, "set-burst", "y", "700")
+	if l.does(&c, "set-burst", "y", "701", "--force"); c.Run != "y" {
+		t.Errorf("%+v", c)
 	}
 }
 

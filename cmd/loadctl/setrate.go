@@ -9,19 +9,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
 func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 	var over cli.Duration
 	var order run.RateOrder
+	var force bool
 	c := newChangeCommand(redis, "set-rate RUN RATE", "Change the rate of the whole cluster, at once or over some time", 2,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
-			done, err := order.Give(ctx, r)
-			if errors.Is(err, run.ErrInexact) {
-				err = cli.Config(err)
+			if err := order.Fits(r); err != nil {
+				return run.Change{}, cli.Config(err)
 			}
-			return done, err
+			if err := stays(force, func() error { return member.StayAt(ctx, r, order) }); err != nil {
+				return run.Change{}, err
+			}
+			return order.Give(ctx, r)
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // check the arguments before asking Redis
 		if order, err = run.ParseRateOrder(args[1], ""); err != nil {
@@ -40,8 +44,29 @@ Setting 100 and then 200 means 200. Stages still to come are cancelled; the plan
 The new rate is in force on every worker some 20 ms after the command. The command prints when.
 Until then loadctl status shows the old rate, on the way to the new one.
 
-If flows have several steps, RATE counts requests, as --qps does, and status counts flows.`
+If flows have several steps, RATE counts requests, as --qps does, and status counts flows.
+
+A rate above the --max-qps of a worker is refused, because that worker would leave the run. The
+error names the workers. With --force the rate is set anyway.`
 	c.Example = "  loadctl set-rate checkout 500\n  loadctl set-rate checkout 2k --over 30s"
 	c.Flags().Var(&over, "over", "reach the new rate by a linear ramp over this time")
+	addForce(c, &force)
 	return c
+}
+
+// addForce adds --force of commands after which workers may leave.
+func addForce(c *cobra.Command, force *bool) {
+	c.Flags().BoolVar(force, "force", false, "set it even if workers leave because of their --max-qps")
+}
+
+// stays asks whether all workers stay, unless force is set. That they do not is an error of the command line.
+func stays(force bool, ask func() error) error {
+	if force {
+		return nil
+	}
+	err := ask()
+	if errors.Is(err, member.ErrLeave) {
+		return cli.Config(err)
+	}
+	return unchanged(err)
 }

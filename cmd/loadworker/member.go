@@ -209,6 +209,7 @@ func (f *memberFlags) work(
 	go results.AbortIfFailing(watching, r, w.ID+"/"+w.Incarnation, func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }, log)
 	w.Host, _ = os.Hostname()
 	w.Weight, w.MaxRate, w.Shards, w.Cores, w.MaxInFlight, w.Resolution = f.weight, f.maxRate, shards, cores, f.maxInFlight, time.Duration(f.resolution)
+	w.Results.MaxRate = f.maxRate
 	w.NewClient = f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
 		return f.client(w.Clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
 	})

@@ -65,7 +65,7 @@ exits with 104. A worker that joins by name prints the report and exits with 0, 
 restarts does no harm.
 
 With --threshold the exit code is 0 if all passed, and 99 if one failed or is undecided. It is 98 if
-the run is not valid: its generator was the limit, or counts are missing.
+the run is not valid: its generator may be the reason for a result, or counts are missing.
 
 After Ctrl-C the worker hands over to the others (0.6 s, at most 6 s), leaves, and prints the
 report. A second Ctrl-C ends it at once.`,

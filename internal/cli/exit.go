@@ -33,7 +33,7 @@ const (
 	CodeGood  = 0
 	CodeOther = 1
 
-	CodeInvalid   = 98 // what proves nothing: a run with thresholds whose generator was the limit, or whose report is not complete; a search, a comparison
+	CodeInvalid   = 98 // what proves nothing: a run with thresholds whose generator may have decided one, or whose report is not complete; a search, a comparison
 	CodeThreshold = 99 // a threshold was not met
 
 	CodeConfig = 104 // something in the command line, the environment or a file has to be changed

@@ -37,7 +37,7 @@ func rendered(format string, rep report.Report) ([]byte, error) {
 // Write renders the report. An error says where the report still is.
 func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	rep.Described.ReportedBy = program(r.command)
-	saved, err := r.write(stdout, func(format string) ([]byte, error) { return rendered(format, rep) })
+	saved, err := r.write(alarmed(stdout), func(format string) ([]byte, error) { return rendered(format, rep) })
 	switch {
 	case err == nil:
 		return nil

@@ -804,7 +804,7 @@ func TestMaxQPSAndBursts(t *testing.T) {
 	if s := early.Stderr.String(); !strings.Contains(s, "300/s, and its limiter may let 100 more pass in a second") {
 		t.Error(s)
 	}
-	b.loadctl("set-burst", "x", "101")
+	b.loadctl("set-burst", "x", "101", "--force")
 	leaves.wait(1)
 	if s := lastLine(leaves.Stderr.String()); !strings.HasSuffix(s, "may let 101 more pass in a second (burst or window), together more than --max-qps 400 of this worker") {
 		t.Error(s)
@@ -835,7 +835,13 @@ func TestMaxQPS(t *testing.T) {
 	if n := b.status("x").Members; n != 2 {
 		t.Errorf("%d members at 600/s", n)
 	}
-	c := b.change("set-rate", "x", "900")
+	await.True(t, "the first counts of the worker", func() bool {
+		return slices.ContainsFunc(b.report("x").Workers, func(w report.WorkerReport) bool { return w.ID == "leaves" && w.Sent > 0 })
+	})
+	if _, says, code := b.try("set-rate", "x", "900"); code != 104 || !strings.HasPrefix(says, "error: set-rate x: leaves (--max-qps 600) would leave the run") {
+		t.Errorf("exit code %d, %s", code, says)
+	}
+	c := b.change("set-rate", "x", "900", "--force")
 	leaves.wait(1)
 	if s := lastLine(leaves.Stderr.String()); s != "error: run x: the cluster is asked for 900/s, more than --max-qps 600 of this worker" {
 		t.Error(s)

@@ -185,30 +185,43 @@ func (f *Follower) behind(workers []run.Worker) []run.Worker {
 
 // recount sets the counts of these workers from their totals. settled: none of them will publish any more.
 func (f *Follower) recount(ctx context.Context, s *run.State, workers []run.Worker) (settled bool, err error) {
+	texts, err := lastCounts(ctx, f.run, workers)
+	if err != nil {
+		return false, run.Explain("follow run", f.run.Name, err)
+	}
 	settled = true
+	for i, w := range workers {
+		var t counted
+		if texts[i] != "" {
+			err := json.Unmarshal([]byte(texts[i]), &t)
+			if err := cmp.Or(err, t.Counts.Check()); err != nil {
+				return false, fmt.Errorf("follow %w", spec.Broken(f.run.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err)))
+			}
+			f.known[w.Process()] = tally{seq: t.Seq, counts: t.Counts}
+			f.until = max(f.until, t.End)
+		}
+		_, gone := standing(w, t.End, t.Final, s)
+		settled = settled && gone
+	}
+	return settled, nil
+}
+
+// lastCounts reads the part of each worker's snapshot that watchers read, in the order of the workers; "" = it has
+// published none.
+func lastCounts(ctx context.Context, r *run.Run, workers []run.Worker) (all []string, err error) {
 	for part := range slices.Chunk(workers, 1000) {
 		fields := make([]string, len(part))
 		for i, w := range part {
 			fields[i] = w.Process() + ":counts"
 		}
-		texts, err := f.run.Client.HMGet(ctx, f.run.Keys.Totals, fields...).Result()
+		texts, err := r.Client.HMGet(ctx, r.Keys.Totals, fields...).Result()
 		if err != nil {
-			return false, run.Explain("follow run", f.run.Name, err)
+			return nil, err
 		}
-		for i, w := range part {
-			var t counted
-			text, published := texts[i].(string)
-			if published {
-				err := json.Unmarshal([]byte(text), &t)
-				if err := cmp.Or(err, t.Counts.Check()); err != nil {
-					return false, fmt.Errorf("follow %w", spec.Broken(f.run.Name, fmt.Sprintf("read snapshot of worker %s: %v", w.ID, err)))
-				}
-				f.known[w.Process()] = tally{seq: t.Seq, counts: t.Counts}
-				f.until = max(f.until, t.End)
-			}
-			_, gone := standing(w, t.End, t.Final, s)
-			settled = settled && gone
+		for _, text := range texts {
+			counts, _ := text.(string)
+			all = append(all, counts)
 		}
 	}
-	return settled, nil
+	return all, nil
 }

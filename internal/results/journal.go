@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
 )
 
@@ -16,6 +17,8 @@ const listEvery = 10
 
 // Journal stores one worker's snapshots in the run. One goroutine at a time uses it.
 type Journal struct {
+	MaxRate pacer.Rate // of the cluster, above which the worker leaves: commands that raise the rate ask for it. Zero = none
+
 	run                 *run.Run
 	worker, incarnation string
 	script              *redis.Script
@@ -34,7 +37,7 @@ func NewJournal(r *run.Run, worker, incarnation string) *Journal {
 // some at a time. The last snapshot is stored when all points are. Publish sets total.Processes to what Redis says.
 func (j *Journal) Publish(ctx context.Context, interval, total *record.Snapshot, series *record.Series) error {
 	for strays := 0; strays <= 3; { // one is usual after a failover
-		m, err := newMessage(interval, total, series, j.second)
+		m, err := newMessage(interval, total, series, j.second, j.MaxRate)
 		if err != nil {
 			return err
 		}

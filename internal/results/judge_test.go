@@ -314,7 +314,7 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 // the rate stops the run, but one on errors does.
 func TestAJudgeHearsOfLimits(t *testing.T) {
 	b := newBed(t)
-	const rate, shares = "rate:rate>110 over 2s abort after 2", "checks:rate<1% over 2s abort after 2"
+	const rate, shares = "rate:rate>110 over 2s abort after 2", "checks:rate>100% over 2s abort after 2"
 	r, one, two, j := b.judging(rate)
 	s := b.state(r)
 	one.tells(s.StartedAt, 0, 10)

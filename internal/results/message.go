@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
 )
 
@@ -32,11 +33,13 @@ type counted struct {
 	End    int64         `json:"end"`
 	Final  bool          `json:"final"`
 	Counts record.Counts `json:"counts"`
+
+	MaxRate pacer.Rate `json:"max_qps,omitzero"` // of the cluster, above which the worker leaves; zero = none
 }
 
 // newMessage returns what the next call brings: a worker's points from a second on, as many as one call takes. It has
 // a final snapshot only when all points are in.
-func newMessage(interval, total *record.Snapshot, series *record.Series, second int64) (*message, error) {
+func newMessage(interval, total *record.Snapshot, series *record.Series, second int64, most pacer.Rate) (*message, error) {
 	whole, open, next := series.Since(second)
 	interval.Behind = len(whole) > pointsAtOnce
 	if interval.Behind {
@@ -60,7 +63,7 @@ func newMessage(interval, total *record.Snapshot, series *record.Series, second 
 	if m.total, err = total.MarshalBinary(); err != nil {
 		return nil, fmt.Errorf("encode snapshot: %w", err)
 	}
-	if m.counts, err = json.Marshal(counted{total.Seq, total.End, total.Final, total.Counts}); err != nil {
+	if m.counts, err = json.Marshal(counted{total.Seq, total.End, total.Final, total.Counts, most}); err != nil {
 		return nil, fmt.Errorf("encode counts: %w", err)
 	}
 	return m, nil

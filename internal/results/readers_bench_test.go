@@ -149,7 +149,7 @@ func messages(b *testing.B, rng *rand.Rand, rate int, seconds int64) (all []*mes
 		}
 		total.Seq++
 		in.Seq = total.Seq
-		m, err := newMessage(in, total, series, second)
+		m, err := newMessage(in, total, series, second, pacer.Rate{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/internal/spec"
@@ -66,7 +67,7 @@ func fail(w http.ResponseWriter, err error) { refuse(w, status(err), oneLine(err
 
 // status returns the status of an error.
 func status(err error) int {
-	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, run.ErrAlive, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder}
+	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, run.ErrAlive, member.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder}
 	for _, conflict := range conflicts {
 		if errors.Is(err, conflict) {
 			return http.StatusConflict

@@ -2,11 +2,11 @@ package ui
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/run"
 )
 
@@ -54,11 +54,15 @@ func setRate(ctx context.Context, r *run.Run, _ *http.Request, o order) (any, er
 	if err != nil {
 		return nil, bad(err)
 	}
-	done, err := to.Give(ctx, r)
-	if errors.Is(err, run.ErrInexact) {
+	if err := to.Fits(r); err != nil {
 		return nil, bad(err)
 	}
-	return done, err
+	if !o.Force {
+		if err := member.StayAt(ctx, r, to); err != nil {
+			return nil, err
+		}
+	}
+	return to.Give(ctx, r)
 }
 
 // pause stops the schedule's clock.

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/loadctl/loadctl/internal/lastly"
+	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
@@ -88,6 +89,9 @@ func give(ctx context.Context, r *run.Run, o screen.Order) (string, error) {
 	case "set-rate":
 		var to run.RateOrder
 		if to, err = run.ParseRateOrder(o.Rate, o.Over); err == nil {
+			err = member.StayAt(ctx, r, to)
+		}
+		if err == nil {
 			done, err = to.Give(ctx, r)
 		}
 	case "pause":

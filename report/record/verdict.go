@@ -244,6 +244,13 @@ func (s *Snapshot) GeneratorLimited(closed bool) bool {
 	return slices.ContainsFunc(Verdicts(s, closed), func(v Verdict) bool { return v.Limit == "generator" })
 }
 
+// Delays tells whether the limit of a generator made requests late, or kept them from being sent in time. Without a
+// descriptor or a port a request fails at once: it never reaches the endpoint, and its latency is short. An unknown
+// cause may be anything.
+func (v Verdict) Delays() bool {
+	return v.Rank() < len(rules()) && v.Cause != "descriptors" && v.Cause != "ports"
+}
+
 // Rank returns the position of the verdict's rule among all rules. An unknown cause comes last.
 func (v Verdict) Rank() int {
 	all := rules()

@@ -315,6 +315,14 @@ func countLines() []textLine {
 			isRate(t, "throughput", m[2], numberAt(t, doc, "throughput"))
 			isPercent(t, "success", m[3], numberAt(t, doc, "success"))
 		}},
+		{`NOT SENT +(\S+) % of what was asked for, see the audit`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
+			term := func(name string) float64 { return numberAt(t, doc, "audit", name) }
+			missing := term("asked") + term("overrun") - term("sent")
+			if doc["running"] == true {
+				missing -= term("held")
+			}
+			isPercent(t, "not sent", m[1], missing/term("asked"))
+		}},
 		{`failed +(\d+)`, count("audit", "failed")},
 		{`in flight +(\d+)`, count("audit", "in_flight")},
 		{`bytes +in (.*), out (.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {

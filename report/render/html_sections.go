@@ -37,7 +37,11 @@ func (m *markup) tiles(all []htmlTile) {
 			}
 			m.number(n)
 		}
-		m.Raw("</p></div>\n")
+		m.Raw("</p>")
+		if t.Alarm != "" {
+			m.Put(`<p class="alarm bad">%s</p>`, t.Alarm)
+		}
+		m.Raw("</div>\n")
 	}
 	m.Raw("</section>\n")
 }

@@ -20,7 +20,8 @@ type htmlTile struct {
 	Name, Kind string // Kind is a class of the style sheet
 	Main       htmlNumber
 	More       []htmlNumber
-	Bound      bool // a lower bound
+	Bound      bool   // a lower bound
+	Alarm      string // what is wrong with it; "" = nothing
 }
 
 // tilesOf returns the key figures: what was asked for, what became of it, and how long it took.
@@ -35,6 +36,9 @@ func tilesOf(r report.Report) []htmlTile {
 		{Name: "sent", Kind: "sent", Main: htmlCount("sent", r.Sent), More: []htmlNumber{htmlRate("rate", r.Rate)}},
 		{Name: "ok", Kind: "ok", Main: htmlCount("audit.completed", a.Completed), More: []htmlNumber{htmlRate("throughput", r.Throughput)}},
 		{Name: "failed", Kind: "failed", Main: htmlCount("audit.failed", a.Failed)},
+	}
+	if missing := notSent(r); missing != "" {
+		tiles[2].Alarm = strings.ReplaceAll(missing, " %", "\u00a0%") + " not sent"
 	}
 	if !r.HasTimes() {
 		return tiles

@@ -68,6 +68,9 @@ func textHead(b *bytes.Buffer, r report.Report) {
 		printable.Fprintf(b, "requests    %-12d %s/s, with the later steps of flows\n", r.Requests, units.Rate(r.RequestRate))
 	}
 	printable.Fprintf(b, "completed   %-12d %s/s, success %s %%\n", a.Completed, units.Rate(r.Throughput), units.Percent(r.Success))
+	if missing := notSent(r); missing != "" {
+		printable.Fprintf(b, NotSentLabel+"    %s of what was asked for, see the audit\n", missing)
+	}
 	if a.Failed > 0 {
 		printable.Fprintf(b, "failed      %d\n", a.Failed)
 	}
@@ -78,6 +81,24 @@ func textHead(b *bytes.Buffer, r report.Report) {
 	if r.MessagesIn > 0 {
 		printable.Fprintf(b, "messages    in %d\n", r.MessagesIn)
 	}
+}
+
+// NotSentLabel begins the line of the text report that says how much was not sent. There is none if all was sent.
+const NotSentLabel = "NOT SENT"
+
+// notSent formats the share that was not sent; "" = all was sent.
+func notSent(r report.Report) string {
+	share, atMost := r.NotSent()
+	text := units.Percent(share) + " %"
+	switch {
+	case share <= 0:
+		return ""
+	case share < 0.0001:
+		text = "less than 0.01 %"
+	case atMost:
+		text = "up to " + text
+	}
+	return text
 }
 
 // askedRate returns the mean rate that was asked for and, if it changed, the last one; while the run goes on, the

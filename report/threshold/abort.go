@@ -43,7 +43,7 @@ func (t Threshold) Aborts(s Stretch) bool {
 	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPaused() {
 		return false
 	}
-	if s.Limited > begin && !t.TrustedIfFailed() { // the generator may have caused the times and rates
+	if s.Limited > begin && !t.LimitsFailures() { // the generator may have caused the times and rates
 		return false
 	}
 	failed := int64(0)

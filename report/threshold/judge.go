@@ -75,12 +75,6 @@ func (t Threshold) holds(v float64) bool {
 	}
 }
 
-// TrustedIfFailed tells whether the threshold is trusted even if the generator was the limit, and then only if it
-// fails: an error answer is the endpoint's in any case.
-func (t Threshold) TrustedIfFailed() bool {
-	return t.Metric == "errors" || t.Metric == "checks" || t.Metric == "status"
-}
-
 // SetValue fills in the value.
 func (out *Result) SetValue(t Threshold, read Reading) {
 	if read.none {

@@ -10,18 +10,21 @@ export function tiles() {
   return { box, show: (frame) => figures.forEach(([, , of], i) => all[i](of(frame, frame.report))) };
 }
 
-// tile adds a figure; the function that it returns sets it: text, more, and value and path in the JSON report if it is there.
+// tile adds a figure; the function that it returns sets it: text, more, value and path in the JSON report if it is there, and what is wrong.
 function tile(box, kind, label) {
   const e = element("div", "tile " + kind);
   const main = element("data");
   const more = element("p", "more");
   const line = element("p", "main");
   line.append(main);
-  e.append(element("p", "label", label), line, more);
+  const alarm = element("p", "alarm bad");
+  e.append(element("p", "label", label), line, more, alarm);
   box.append(e);
-  return ([text, told, value, path]) => {
+  return ([text, told, value, path, wrong]) => {
     say(main, text);
     say(more, told);
+    say(alarm, wrong ?? "");
+    alarm.hidden = !wrong;
     main.value = value ?? text;
     if (path) main.dataset.path = path;
   };
@@ -40,7 +43,7 @@ function bound(r, name) {
 const figures = [
   ["asked", "asked", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : whole(r.asked, f.steps_per_flow > 1 ? "flows, by the schedule" : "by the schedule", "asked"))],
   ["sent", "sent", (f, r) => whole(r.sent, `${rate(r.rate)}${f.steps_per_flow > 1 ? " flows" : ""}/s on average`, "sent")],
-  ["ok", "ok", (f, r) => whole(r.audit.completed, r.audit.completed + r.audit.failed ? `${rate(r.throughput)}/s · ${share(r.success)}` : "no request has ended", "audit.completed")],
+  ["ok", "ok", (f, r) => [...whole(r.audit.completed, r.audit.completed + r.audit.failed ? `${rate(r.throughput)}/s · ${share(r.success)}` : "no request has ended", "audit.completed"), notSent(r)]],
   ["failed", "failed", (f, r) => whole(r.audit.failed, mostFrequent(r.errors), "audit.failed")],
   ["", "in flight", (f) => [count(f.in_flight), "sent, not ended"]],
   ["", "workers", (f) => [count(f.members), absent(f)]],
@@ -51,6 +54,17 @@ const figures = [
   ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
   ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "how late it was sent", r.lag_ns.p99, "lag_ns.p99"]],
 ];
+
+// notSent is the share of what was asked for that was not sent, as the threshold dropped:rate measures it; "" = all was sent.
+function notSent(r) {
+  const a = r.audit;
+  const late = (r.steps ?? []).reduce((n, s) => n + (s.followed_late ?? 0), 0);
+  const n = Math.max(0, a.asked + a.overrun - a.sent - (r.running ? a.held : 0)) + late;
+  if (r.closed_loop || n <= 0) return "";
+  const part = n / (a.asked + (a.followed ?? 0) + late);
+  if (part < 0.0001) return "less than 0.01\u00a0% not sent";
+  return `${r.running || r.complete ? "" : "up to "}${share(part)} not sent`;
+}
 
 function mostFrequent(errors) {
   const [name] = Object.keys(errors).sort((a, b) => errors[b] - errors[a]);

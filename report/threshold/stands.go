@@ -1,0 +1,51 @@
+package threshold
+
+// The generator is a part of each run. At its limit it sends requests late, or drops them, or reads answers late. A
+// result is the endpoint's only if it stands whatever the generator did:
+//
+//	latency, lag,           the generator only raises them: latency counts from when a request was due, and a dropped
+//	dropped                 request counts as slower than all others. So an upper limit that is met stands, and so does
+//	                        a lower limit that is missed
+//	errors, checks,         an answer is the endpoint's, however late its request was. So a limit on failures that is
+//	status                  missed stands. If it is met, it stands if the requests came on time: late ones spread a peak
+//	service, rate           the generator raises or lowers them: nothing stands
+//
+// A closed loop asks for less if it is slow, and latency counts from sending. So there only a limit on failures stands,
+// if it is missed.
+
+// Stands tells whether a result of the threshold is the endpoint's although the generator delayed requests. onTime:
+// nearly all were sent when they were due.
+func (t Threshold) Stands(result string, onTime bool) bool {
+	switch t.Metric {
+	case "latency", "lag", "dropped":
+		return result == Passed && t.fromAbove() || result == Failed && t.fromBelow()
+	default:
+		return t.LimitsFailures() && (result == Failed || result == Passed && onTime)
+	}
+}
+
+// LimitsFailures tells whether the threshold limits what the endpoint does wrong. Counts of good answers have another
+// limit: they also need requests.
+func (t Threshold) LimitsFailures() bool {
+	share := t.Aggregate == "rate"
+	switch t.Metric {
+	case "errors":
+		return t.fromAbove()
+	case "checks":
+		return share && t.fromBelow()
+	case "status": // of an expected status or of another one
+		return t.fromAbove() || share && t.fromBelow()
+	default:
+		return false
+	}
+}
+
+// fromAbove tells whether the limit is an upper one: smaller values meet it as well.
+func (t Threshold) fromAbove() bool {
+	return t.Op == "<" || t.Op == "<=" || t.Op == "==" && t.Limit == 0
+}
+
+// fromBelow tells whether the limit is a lower one: larger values meet it as well.
+func (t Threshold) fromBelow() bool {
+	return t.Op == ">" || t.Op == ">=" || t.Op == "==" && t.Limit == 1 && t.Kind() == ShareKind
+}
