@@ -139,7 +139,8 @@ func newSession(t *testing.T, name string, steps []step) *session {
 	private := []string{redisAddr, redis, embeddedAddr, embedded, httpAddr, web,
 		"--port 6379", "--port " + port(redis), "embedded:6380", "embedded:" + port(embedded),
 		"make demo", "loadctl demo", "make build", "true"} // what they build is there
-	dir := t.TempDir() // one for all: a workload lies beside its data
+	// One folder for all: a workload lies beside its data.
+	dir := t.TempDir()
 	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out )(\w+\.(?:csv|har|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) { // a session runs in the checkout
 		private = append(private, made[1], filepath.Join(dir, made[1]))
 	}

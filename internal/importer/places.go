@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,9 +142,9 @@ func eachString(text []byte, see func(p jsonPath, from, to int, value string)) {
 
 // name returns the innermost key.
 func (p jsonPath) name() string {
-	for i := len(p) - 1; i >= 0; i-- {
-		if p[i].isMap {
-			return p[i].key
+	for _, level := range slices.Backward(p) {
+		if level.isMap {
+			return level.key
 		}
 	}
 	return ""
