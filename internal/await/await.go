@@ -15,15 +15,21 @@ import (
 	"time"
 )
 
+// The time between two looks at a condition is a twentieth of the time waited so far, within these bounds. So a wait is hardly
+// longer, and many waits at once leave the processor to what they wait for.
 const (
-	pause = 5 * time.Millisecond // between two looks at a condition
-	spare = 20 * time.Second     // before the end of go test: a test has this long to clean up and to report
+	shortest = 5 * time.Millisecond
+	longest  = 50 * time.Millisecond
 )
+
+// spare is the time before the end of go test in which a test cleans up and reports.
+const spare = 20 * time.Second
 
 // True returns as soon as ok does. Only the goroutine of the test may call it.
 func True(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := deadline(t); !ok(); time.Sleep(pause) {
+	began := time.Now()
+	for end := deadline(t); !ok(); time.Sleep(min(max(shortest, time.Since(began)/20), longest)) {
 		if !end.IsZero() && time.Now().After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
