@@ -112,7 +112,7 @@ func TestClientsMoveTogether(t *testing.T) {
 	if role := w.Servers[0].Client().Info(t.Context(), "replication").Val(); !strings.Contains(role, "role:master") {
 		t.Errorf("the old master is none any more, so this proves nothing: %s", role)
 	}
-	if both := last.Sub(first); redistest.Acceptance() && both > 500*time.Millisecond {
+	if both := last.Sub(first); await.Acceptance() && both > 500*time.Millisecond {
 		t.Errorf("for %v some wrote to the old master and others to the new one", both)
 	}
 }

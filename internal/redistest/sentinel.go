@@ -169,7 +169,7 @@ const Soon = 1500 * time.Millisecond
 
 // CallPatience is how long a test lets one call take before it makes another one, while a client moves to a new master.
 func CallPatience() time.Duration {
-	if Acceptance() {
+	if await.Acceptance() {
 		return 250 * time.Millisecond
 	}
 	return 5 * time.Second
@@ -191,10 +191,5 @@ func GoesOver(t *testing.T, client rdb.Client, master *Server) {
 // CheckSoon checks, in acceptance only, that what began is over Soon.
 func CheckSoon(t *testing.T, what string, began time.Time) {
 	t.Helper()
-	if took := time.Since(began); Acceptance() && took > Soon {
-		t.Errorf("%s after %v, want %v", what, took, Soon)
-	}
+	await.Soon(t, what, time.Since(began), Soon)
 }
-
-// Acceptance reports whether the tests have a quiet machine, and measure promises in time.
-func Acceptance() bool { return os.Getenv("LOADCTL_E2E") == "full" }
