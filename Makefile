@@ -75,10 +75,11 @@ check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a m
 acceptance: ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
 	@.ci/setup all
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
-	LOADCTL_E2E=full go test -count=1 -v -run TestDemo ./cmd/loadctl
-	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt' ./cmd/loadworker
-	LOADCTL_E2E=full go test -count=1 -v -run 'Hangs' ./internal/metrics
-	LOADCTL_E2E=full go test -count=1 ./internal/link ./internal/run
+	LOADCTL_E2E=full go test -count=1 -v -run 'TestDemo|Hang' ./cmd/loadctl
+	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./cmd/loadworker
+	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/doctor ./internal/metrics
+	LOADCTL_E2E=full go test -count=1 -v -run 'TestMeasure' ./internal/limiters
+	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/link ./internal/run ./internal/worker ./internal/epoll ./targets
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)

@@ -57,7 +57,7 @@ esac
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "../.github/actions/gate/gate.sh")
 	cmd.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "GH_TOKEN=secret", "URL="+url, "LOADCTL_REDIS=", "TMPDIR="+dir,
-		"ARGS=--qps=100\n--duration=2s\n--catch-up=20s\n--max-lag=20s\n"+g.args, "COMMENT="+g.comment, "PULL_REQUEST="+g.pull,
+		"ARGS=--qps=100\n--duration=2s\n--catch-up=1h\n--max-lag=1h\n--timeout=1h\n--permit-for=10m\n"+g.args, "COMMENT="+g.comment, "PULL_REQUEST="+g.pull,
 		"REPORTS="+dir+"/reports", "GITHUB_OUTPUT="+dir+"/output", "GITHUB_STEP_SUMMARY="+dir+"/summary",
 		"GH_REPO=team/shop", "GITHUB_WORKFLOW=load", "GITHUB_JOB=cart")
 	out, _ := cmd.CombinedOutput()

@@ -312,10 +312,12 @@ func TestHTTP2ServerThatDoesNotRead(t *testing.T) {
 	})
 	target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 50<<20), Streams: 4, Timeout: 300 * time.Millisecond}, Local{MaxConnections: 1})
 	var all sync.WaitGroup
+	began := time.Now()
 	for range 4 {
 		all.Go(func() { do(t, target, 0, ClassTimeout) })
 	}
 	await.Done(t, "the end of all requests", all.Wait)
+	await.Soon(t, "a timeout", time.Since(began), 5*time.Second)
 }
 
 // Placeholders, unix sockets and the Host header work as with HTTP/1.1.

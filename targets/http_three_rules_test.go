@@ -18,6 +18,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/targets"
+	messages "github.com/loadctl/loadctl/targets/http3"
 )
 
 // TestThreeNothingIsSentTwice: a server closes the connection after each second request.
@@ -256,13 +257,35 @@ func TestThreeRestart(t *testing.T) {
 func TestThreeBlackHole(t *testing.T) {
 	hole := udpSocket(t, 0)
 	target := openThree(t, targets.Spec{URL: "https://" + hole.LocalAddr().String(), Timeout: 200 * time.Millisecond}, targets.Local{})
+	began := time.Now()
 	do(t, target, 0, "timeout")
+	await.Soon(t, "a timeout", time.Since(began), 5*time.Second)
 }
 
-// TestThreePatience: a server ends silent connections, though it works on a request. The worker asks for a sign of life
-// before.
+// TestThreePatience: while a server works on a request, the worker asks it for a sign of life. In acceptance it does so
+// before the server ends the silent connection.
 func TestThreePatience(t *testing.T) {
 	t.Parallel()
+	ours := startQUIC(t, &quic.Config{HandshakeIdleTimeout: time.Hour, MaxIdleTimeout: time.Hour}, func(c *quic.Conn) {
+		sendStream(c, settings)
+		stream, err := c.AcceptStream(context.Background())
+		if err != nil {
+			return
+		}
+		control, err := c.AcceptUniStream(context.Background())
+		if err == nil { // what comes after the preface asks for a sign of life
+			_, err = io.ReadFull(control, make([]byte, len(messages.Preface())+1))
+		}
+		if err == nil {
+			_, _ = io.WriteString(stream, ok200)
+			_ = stream.Close()
+		}
+	})
+	target := openThree(t, targets.Spec{URL: ours.url, Timeout: time.Hour}, targets.Local{})
+	await.Done(t, "a sign of life that is asked for", func() { do(t, target, 200, "") })
+	if !await.Acceptance() {
+		return
+	}
 	s := startThree(t, func(http.ResponseWriter, *http.Request) { time.Sleep(4800 * time.Millisecond) }, func(s *http3.Server) {
 		s.QUICConfig = &quic.Config{MaxIdleTimeout: 4 * time.Second}
 	})

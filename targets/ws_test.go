@@ -269,14 +269,14 @@ func TestWSFlood(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			if target.(connecting).Preconnect(t.Context(), 1, time.Microsecond) != 1 {
-				t.Fatal("no connection")
-			}
+			await.True(t, "a connection", func() bool { return target.(connecting).Preconnect(t.Context(), 1, time.Microsecond) == 1 })
 			time.Sleep(2 * keepEvery)
 			for range 2 {
+				began := time.Now()
 				if out := target.Do(t.Context(), Call{}); out.Class != ClassTimeout {
 					t.Errorf("%+v", out)
 				}
+				await.Soon(t, "a timeout", time.Since(began), 10*time.Second)
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/cli"
@@ -397,7 +398,9 @@ func TestServerThatHangs(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	server.Pause()
+	began := time.Now()
 	refused(t, []string{"status", "there"}, "reach Redis at "+server.Addr(), "check --redis or LOADCTL_REDIS")
+	await.Soon(t, "a refusal", time.Since(began), 20*time.Second)
 }
 
 // A brokenRun is damage to the data of a run, and the commands that meet it.

@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/commands"
 )
 
 // demoProcess is a loadctl demo as its users run it, in a process group of its own, as a shell would have it.
@@ -27,12 +28,17 @@ type demoProcess struct {
 
 func (d *demoProcess) printed() string { return d.Stdout.String() }
 
-// buildDemo builds both commands into a new directory, so that their processes can be identified.
-func buildDemo(t *testing.T) string {
+// copyCommands copies both commands into a new directory, so that their processes can be identified.
+func copyCommands(t *testing.T) string {
 	t.Helper()
+	built, err := commands.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer built.Remove()
 	bin := t.TempDir()
-	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", bin+string(filepath.Separator), ".", "../loadworker").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	if err := os.CopyFS(bin, os.DirFS(built.Dir)); err != nil {
+		t.Fatal(err)
 	}
 	return bin
 }
@@ -91,7 +97,7 @@ func (d *demoProcess) workers() int {
 }
 
 func TestDemo(t *testing.T) {
-	bin := buildDemo(t)
+	bin := copyCommands(t)
 	t.Run("interrupted", func(t *testing.T) { testDemoInterrupted(t, startDemo(t, bin)) })
 	t.Run("killed", func(t *testing.T) { testDemoKilled(t, startDemo(t, bin)) })
 	t.Run("killed with silent workers", func(t *testing.T) { testDemoKilledSilent(t, bin) })

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/doctor"
@@ -148,14 +150,16 @@ func TestDoctorWithoutAServer(t *testing.T) {
 	}
 }
 
-// TestDoctorOfAHangingServer: the examination ends, and names the server.
+// TestDoctorOfAHangingServer: the examination ends, in acceptance in its time, and names the server.
 func TestDoctorOfAHangingServer(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	server.Pause()
+	began := time.Now()
 	if f := examine(t, "--max-connections", "10").finding(t, "reachable"); f.State != doctor.Bad {
 		t.Errorf("%+v", f)
 	}
+	await.Soon(t, "the examination", time.Since(began), doctorTime+2*time.Second)
 }
 
 func TestDoctorRefuses(t *testing.T) {

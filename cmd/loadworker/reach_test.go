@@ -9,7 +9,9 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
@@ -77,7 +79,9 @@ func TestUnreachableTargets(t *testing.T) {
 		{Args: create("--url", "https://other.invalid", "--connect-to", "::"+address(secure), "--cacert", authority), Says: []string{"not other.invalid" + nothing + "Write the name in its certificate in --url and its address in --connect-to"}},
 	})
 
+	began := time.Now()
 	refused(t, create("--url", "https://"+silent(t)), "reach the target: ", nothing+"The server did not answer in time: check --url and firewalls, and whether it speaks TLS: https:// or http://"+anyway)
+	await.Soon(t, "a refusal", time.Since(began), 4*reachPatience)
 }
 
 // TestNoCheck: with --no-check the run begins, and each request reports how it failed.

@@ -6,7 +6,7 @@
 //
 // A wait has no bound of its own, so no machine is too slow for it. Shortly before `go test -timeout` ends the whole
 // process, a wait fails its test and says what did not happen. So a test may have no timeout of its own either: it uses
-// t.Context().
+// t.Context(). How long something took is checked by Soon, on a quiet machine only.
 package await
 
 import (

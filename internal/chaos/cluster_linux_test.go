@@ -21,7 +21,7 @@ type part struct {
 // newPart puts up a cluster in which each master has a replica.
 func newPart(s *stage, args ...string) *part {
 	s.t.Helper()
-	p := &part{cluster: redistest.StartCluster(s.t, 3, args...)}
+	p := &part{cluster: redistest.StartCluster(s.t, 3, append(args, "--cluster-node-timeout", "2000")...)}
 	p.cluster.Replicate(s.t)
 	s.redis, s.url = p.cluster.Owner(s.t, run.KeysOf(name).Budget), p.cluster.URL()
 	p.replica = p.cluster.Replicas[slices.Index(p.cluster.Masters, s.redis)]

@@ -17,6 +17,7 @@ const failedOver = 0.85
 func watched(s *stage, o redistest.WatchedOptions) *redistest.Watched {
 	s.t.Helper()
 	o.Replicas = 2
+	o.Sentinel = append([]string{"sentinel down-after-milliseconds " + redistest.MasterName + " 1000"}, o.Sentinel...)
 	w := redistest.StartWatched(s.t, o)
 	s.redis, s.url = w.Servers[0], w.URL()
 	return w

@@ -10,10 +10,16 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 )
 
+// startCluster starts one in which a dead master is noticed soon enough.
+func startCluster(t *testing.T) *redistest.Cluster {
+	t.Helper()
+	return redistest.StartCluster(t, 3, "--cluster-node-timeout", "5000")
+}
+
 // TestClusterCoverage: a cluster in which some hash slots are not served, and then one of which most is gone.
 func TestClusterCoverage(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartCluster(t, 3)
+	c := startCluster(t)
 	client, err := link.Connect(t.Context(), c.URL())
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +43,7 @@ func TestClusterCoverage(t *testing.T) {
 // the setting is told that it was not checked.
 func TestClusterNodeTimeout(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartCluster(t, 3)
+	c := startCluster(t)
 	c.Replicate(t)
 	wants(t, "soon", clusterFinding(t, c.Client()), OK, "all 3 masters: all hash slots are served")
 	for _, s := range c.Masters {
@@ -70,7 +76,7 @@ func clusterFinding(t *testing.T, client rdb.Client) Finding {
 // its nodes is told so.
 func TestClusterPermissions(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartCluster(t, 3)
+	c := startCluster(t)
 	users := map[string]string{"able": OperatorPermissions, "blind": OperatorPermissions + " -cluster", "unsure": OperatorPermissions + " -cluster|info"}
 	for user, may := range users {
 		for _, s := range c.Masters {
@@ -110,7 +116,7 @@ func TestClusterPermissions(t *testing.T) {
 // TestClusterIsTold: each finding says which masters it concerns; a dead master has only that finding.
 func TestClusterIsTold(t *testing.T) {
 	t.Parallel()
-	c := redistest.StartCluster(t, 3)
+	c := startCluster(t)
 	client, err := link.Connect(t.Context(), c.URL())
 	if err != nil {
 		t.Fatal(err)

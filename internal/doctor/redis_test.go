@@ -304,7 +304,9 @@ func TestHangingServer(t *testing.T) {
 			at(server.Client(), server)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
+			began := time.Now()
 			findings := Redis(ctx, server.Client(), 0)
+			await.Soon(t, "an examination of 1 s", time.Since(began), 5*time.Second)
 			last := findings[len(findings)-1]
 			wants(t, name, last, Bad)
 			if name == "from the start" && len(findings) != 1 {

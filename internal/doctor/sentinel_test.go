@@ -17,7 +17,9 @@ import (
 // TestSentinel: a master that Sentinels watch, then without one of them, then with one only.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
-	w := redistest.StartWatched(t, redistest.WatchedOptions{Replicas: 1, Server: []string{"--save", "3600 1"}})
+	w := redistest.StartWatched(t, redistest.WatchedOptions{
+		Replicas: 1, Server: []string{"--save", "3600 1"}, Sentinel: []string{"sentinel down-after-milliseconds " + redistest.MasterName + " 5000"},
+	})
 	found := func(url string) map[string]Finding {
 		client, err := link.Connect(t.Context(), url)
 		if err != nil {
@@ -32,7 +34,7 @@ func TestSentinel(t *testing.T) {
 	}
 	all := found(w.URL())
 	master := w.Servers[0].Addr()
-	wants(t, "whole", all["sentinel"], OK, "3 Sentinels watch "+master, "quorum 2", "replicas: 1", "after 3s")
+	wants(t, "whole", all["sentinel"], OK, "3 Sentinels watch "+master, "quorum 2", "replicas: 1", "after 7s")
 	wants(t, "whole", all["reachable"], OK, master+", the master "+redistest.MasterName)
 	wants(t, "whole", all["role"], OK, "master")
 	wants(t, "whole", all["replication"], Warn, "min-replicas-to-write 1")

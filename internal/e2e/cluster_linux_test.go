@@ -198,7 +198,7 @@ func operated(t *testing.T, c *redistest.Cluster) {
 	if text := b.loadctl("ls"); !strings.Contains(text, name) {
 		t.Error(text)
 	}
-	if text := b.loadctl("doctor"); !strings.Contains(text, "master") {
+	if text := b.examined(); !strings.Contains(text, "master") {
 		t.Error(text)
 	}
 	b.loadctl("rm", name)

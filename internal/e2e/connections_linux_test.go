@@ -107,7 +107,7 @@ func TestRefusedWorkerComesIn(t *testing.T) {
 	if said := gone.Stderr.String(); !strings.Contains(said, "max number of clients reached; raise its maxclients") {
 		t.Error(said)
 	}
-	p := b.worker("x", append(unhurried(), args...)...)
+	p := b.worker("x", append(unhurried(), append(args, "--permit-for", scale("10m", "10s"), "--start-timeout", "0")...)...)
 	p.says("Redis refuses this worker for now; trying again")
 	limit("100")
 	p.wait(0)

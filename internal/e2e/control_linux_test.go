@@ -147,7 +147,7 @@ func TestManyChangesAddUp(t *testing.T) {
 	nightly(t)
 	besides(t)
 	b := newBed(t)
-	ps := b.fleet(4, "many", append(unhurried(), "--qps", "1000")...)
+	ps := b.fleet(4, "many", append(unhurried(), "--qps", "1000", "--permit-for", scale("10m", "10s"))...)
 	b.started(100)
 	client := b.redis.Client()
 	r, err := run.Open(t.Context(), client, "many")
@@ -155,12 +155,16 @@ func TestManyChangesAddUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	for range scale(60, 300) {
-		b := rng.IntN(3000)
-		if _, err := r.SetRate(t.Context(), rate(b), 0); err != nil {
+	for i := range scale(60, 300) {
+		if _, err := r.SetRate(t.Context(), rate(rng.IntN(3000)), 0); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Duration(rng.IntN(scale(100, 400))) * time.Millisecond) // some cuts come soon after others
+		switch { // some cuts come soon after others
+		case acceptance():
+			time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond)
+		case i%6 == 0:
+			b.renewed("many")
+		}
 	}
 	stopped := b.change("stop", "many")
 	count := b.web.Count()

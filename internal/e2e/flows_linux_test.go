@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/redistest"
@@ -19,11 +18,11 @@ import (
 
 // tills is a shop that checks that each flow carries its own token from step to step.
 type tills struct {
-	mu      sync.Mutex
-	steps   map[string]int64
-	logins  map[string]int
-	wrong   []string
-	stalled time.Time // no answer before
+	mu     sync.Mutex
+	steps  map[string]int64
+	logins map[string]int
+	wrong  []string
+	closed chan struct{} // requests wait until it is closed; nil = they do not wait
 }
 
 func (s *tills) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -32,7 +31,7 @@ func (s *tills) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	step := strings.Trim(r.URL.Path, "/")
 	s.mu.Lock()
 	s.steps[step]++
-	wait := time.Until(s.stalled)
+	closed := s.closed
 	switch {
 	case err != nil || in.User == "":
 		s.wrong = append(s.wrong, fmt.Sprint(step, ": ", err))
@@ -42,8 +41,23 @@ func (s *tills) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.wrong = append(s.wrong, step+" of "+in.User+" with "+r.Header.Get("Authorization"))
 	}
 	s.mu.Unlock()
-	time.Sleep(wait)
+	if closed != nil {
+		<-closed
+	}
 	fmt.Fprintf(w, `{"token": "token of %s"}`, in.User)
+}
+
+// stall lets all requests wait that come from now on, until the returned function is called.
+func (s *tills) stall() (open func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = make(chan struct{})
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		close(s.closed)
+		s.closed = nil
+	}
 }
 
 func (s *tills) count(step string) int64 {
@@ -78,10 +92,11 @@ func TestFlows(t *testing.T) {
 		ps = append(ps, b.worker("shop", args...))
 	}
 	await.True(t, "100 payments", func() bool { return s.count("pay") >= 100 })
-	s.mu.Lock()
-	s.stalled = time.Now().Add(time.Second)
-	s.mu.Unlock()
+	open := s.stall()
+	waiting := s.count("login")
 	b.loadctl("set-rate", "shop", "600") // 200 flows
+	await.True(t, "100 logins without an answer", func() bool { return s.count("login") >= waiting+100 })
+	open()
 	reported := map[string]int64{}
 	for _, step := range b.report("shop").Steps {
 		reported[step.Name] = step.Sent
@@ -93,9 +108,9 @@ func TestFlows(t *testing.T) {
 	for _, step := range []string{"login", "cart", "pay"} {
 		unknown[step] = scale(s.count(step)-reported[step], 100) // 100: a second of its share
 	}
-	b.loadctl("pause", "shop")
-	paused := time.Now()
-	await.True(t, "a pause that flows on their way outlast", func() bool { return time.Since(paused) > 600*time.Millisecond })
+	b.loadctl("pause", "shop") // flows on their way go on
+	b.renewed("shop")
+	b.renewed("shop")
 	b.loadctl("resume", "shop")
 	at = s.count("login")
 	await.True(t, "200 more logins", func() bool { return s.count("login") >= at+200 })

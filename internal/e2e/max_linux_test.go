@@ -68,24 +68,36 @@ func (b *bed) circled(r report.Report, stood string) {
 	}
 }
 
-// TestMax: two workers send as fast as their connections allow, from t0 to the planned end; the report has exactly the
-// arrivals.
+// TestMax: two workers send as fast as their connections allow, from t0 to the end, which in acceptance is the planned
+// one; the report has exactly the arrivals.
 func TestMax(t *testing.T) {
 	besides(t)
 	b := newSlowBed(t)
-	args := b.circling("--duration", "2s", "--min-workers", "2")
+	args := b.circling("--duration", scale("0", "2s"), "--min-workers", "2")
 	ps := []*process{b.worker("x", args...), b.worker("x", args...)}
+	full := func(w report.WorkerReport) bool { return w.Sent > 0 && w.MostInFlight == 8 }
+	if !acceptance() {
+		b.started(1)
+		await.True(t, "requests on all connections of both", func() bool {
+			ws := b.report("x").Workers
+			return len(ws) == 2 && full(ws[0]) && full(ws[1])
+		})
+		b.loadctl("stop", "x")
+	}
 	for _, p := range ps {
 		p.wait(0)
-		b.circled(p.printed(), "")
+		if r := p.printed(); acceptance() || r.Complete { // the other one may be too slow for it
+			b.circled(r, "")
+		}
 	}
 	r := b.report("x")
 	b.circled(r, "")
-	if most := int64(2 * 8 * (2*time.Second/answerTime + 1)); r.Audit.Sent > most || b.web.Connections() > 16 {
+	// Unless the end was planned, a slow worker hears of it late.
+	if most := int64(2 * 8 * (2*time.Second/answerTime + 1)); acceptance() && r.Audit.Sent > most || b.web.Connections() > 16 {
 		t.Errorf("%d sent on %d connections, which carry %d", r.Audit.Sent, b.web.Connections(), most)
 	}
 	for _, w := range r.Workers {
-		if w.Sent == 0 || w.State != "left" || w.MostInFlight != 8 {
+		if !full(w) || w.State != scale("stopped", "left") {
 			t.Errorf("%+v", w)
 		}
 	}

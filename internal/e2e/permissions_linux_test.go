@@ -117,19 +117,32 @@ func TestWorkerPermissions(t *testing.T) {
 	}
 }
 
+// examined returns what loadctl doctor prints. Nothing may be bad but, on a slow machine, the time of a round trip.
+func (b *bed) examined() string {
+	b.t.Helper()
+	out, stderr, code := b.try("doctor")
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "BAD ") && (acceptance() || !strings.Contains(line, " round trip ")) {
+			b.t.Errorf("doctor: exit code %d\n%s%s", code, out, stderr)
+		}
+	}
+	return out
+}
+
 // TestOperatorPermissions: a user with the permissions for operators can use every command.
 func TestOperatorPermissions(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	b := newBed(t)
 	b.enter("operator", doctor.OperatorPermissions)
-	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "100", "--limiter", "token-bucket", "--permit-for", "2s", "--deadman", "60s")
+	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "100", "--limiter", "token-bucket", "--permit-for", "2s", "--deadman", "1h")
 	first, second := b.guest("x", "--id", "first"), b.guest("x", "--id", "second")
 	b.members("x", 2)
 	watching := b.operator("watch", "x")
 	for _, command := range []string{"start x", "set-rate x 200", "set-burst x 50", "pause x", "resume x", "status x", "workers x", "events x", "report x", "ls"} {
 		b.loadctl(strings.Fields(command)...)
 	}
+	b.started(1)
 	second.Kill()
 	b.loadctl("workers", "rm", "x", "second", "--force")
 	b.loadctl("stop", "x")
@@ -137,13 +150,13 @@ func TestOperatorPermissions(t *testing.T) {
 	watching.wait(0)
 	b.loadctl("stop", "--all", "--yes")
 	b.loadctl("rm", "x")
-	running := b.operator("run", "y", "--url", b.web.URL(), "--qps", "100", "--duration", "1s")
+	running := b.operator(append([]string{"run", "y", "--url", b.web.URL(), "--qps", "100", "--duration", "1s"}, unhurried()...)...)
 	b.guest("y").wait(0)
 	running.wait(0)
-	b.loadctl("limiters", "token-bucket", "--measure", "--duration", "2s", "--window", "100ms")
-	if out, stderr, code := b.try("doctor"); code != 0 {
-		t.Errorf("doctor: %d, %s%s", code, out, stderr)
-	} else if !strings.Contains(out, "were not checked") {
+	if _, stderr, code := b.try("limiters", "token-bucket", "--measure", "--duration", "2s", "--window", "100ms"); acceptance() && code != 0 {
+		t.Errorf("limiters: %d, %s", code, stderr) // a slow machine is no place for a measurement
+	}
+	if out := b.examined(); !strings.Contains(out, "were not checked") {
 		t.Errorf("doctor does not say what it could not look at:\n%s", out)
 	}
 	refused := slices.DeleteFunc(b.refused(), func(s string) bool { return s == "command config|get" }) // doctor tries it, in case it is permitted

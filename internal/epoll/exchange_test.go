@@ -324,20 +324,29 @@ func TestSlowAnswer(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
-	r := newRig(t, targets.Spec{URL: url, Timeout: time.Hour}, targets.Local{}, 2)
-	r.mustSend()
-	r.poll(20 * time.Millisecond)
-	r.mustSend()
-	r.pollUntil("the heads, and a part of the bodies", func() bool { return r.c.places[0].in > 50 && r.c.places[1].in > 50 })
-	r.timeOut()
-	r.pollFor(2)
-	for i, x := range r.got {
-		if expect(t, x.Outcome, 200, targets.ClassTimeout); x.Call.Number != uint64(i) {
-			t.Errorf("request %d ended as number %d", x.Call.Number, i)
+	check := func(timeout time.Duration, end func(*rig)) {
+		r := newRig(t, targets.Spec{URL: url, Timeout: timeout}, targets.Local{}, 2)
+		r.mustSend()
+		r.poll(20 * time.Millisecond)
+		r.mustSend()
+		end(r)
+		r.pollFor(2)
+		for i, x := range r.got {
+			if expect(t, x.Outcome, 200, targets.ClassTimeout); x.Call.Number != uint64(i) {
+				t.Errorf("request %d ended as number %d", x.Call.Number, i)
+			}
+			await.Soon(t, "a timeout", time.Duration(x.Done-x.Sent), 5*time.Second)
+		}
+		if r.c.hosts[0].idle.first != nil {
+			t.Error("a connection with half an answer is idle")
 		}
 	}
-	if r.c.hosts[0].idle.first != nil {
-		t.Error("a connection with half an answer is idle")
+	check(time.Hour, func(r *rig) {
+		r.pollUntil("the heads, and a part of the bodies", func() bool { return r.c.places[0].in > 50 && r.c.places[1].in > 50 })
+		r.timeOut()
+	})
+	if await.Acceptance() { // a slow machine may not read the heads in that time
+		check(200*time.Millisecond, func(*rig) {})
 	}
 }
 

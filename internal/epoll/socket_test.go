@@ -165,15 +165,15 @@ func TestSocketFlood(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			if n := r.c.Preconnect(t.Context(), 1, time.Microsecond); n != 1 {
-				t.Fatal(n)
-			}
+			await.True(t, "a connection", func() bool { return r.c.Preconnect(t.Context(), 1, time.Microsecond) == 1 })
 			began := time.Now()
 			r.pollUntil("some time", func() bool { return time.Since(began) > 200*time.Millisecond })
 			for range 2 {
+				began := time.Now()
 				if got := r.do(); got.Class != targets.ClassTimeout {
 					t.Errorf("%+v", got)
 				}
+				await.Soon(t, "a timeout", time.Since(began), 5*time.Second)
 			}
 			runtime.GC()
 			runtime.ReadMemStats(&after)

@@ -55,10 +55,7 @@ func TestFollowSentinel(t *testing.T) {
 	client := connected(t, w.URL())
 	first := w.Servers[0]
 	redistest.GoesOver(t, client, first)
-	if err := w.Sentinels[0].Client().Do(t.Context(), "SENTINEL", "FAILOVER", redistest.MasterName).Err(); err != nil {
-		t.Fatal(err)
-	}
-	second := w.Master(t, first)
+	second := w.Replace(t, first, w.Sentinels[0])
 	redistest.GoesOver(t, client, second) // the old master accepts writes for some seconds more
 	if at := client.(*Watched).Master(); at != second.Addr() {
 		t.Errorf("the master is at %s, not at %s", at, second.Addr())
@@ -68,7 +65,7 @@ func TestFollowSentinel(t *testing.T) {
 	})
 	w.Sentinels[0].Kill()
 	second.Kill()
-	redistest.GoesOver(t, client, w.Master(t, second))
+	redistest.GoesOver(t, client, w.Replace(t, second, w.Sentinels[1]))
 }
 
 // TestClientsMoveTogether: two masters at once would grant twice the rate. So clients stop writing to the old master when
@@ -84,11 +81,7 @@ func TestClientsMoveTogether(t *testing.T) {
 	var first, last time.Time // first write to the new master, last write to the old one
 	var all sync.WaitGroup
 	for range 12 {
-		client, err := Connect(t.Context(), w.URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = client.Close() }()
+		client := connected(t, w.URL())
 		all.Go(func() {
 			for moved := false; !moved && t.Context().Err() == nil; time.Sleep(10 * time.Millisecond) {
 				began := time.Now()
@@ -114,14 +107,12 @@ func TestClientsMoveTogether(t *testing.T) {
 			}
 		})
 	}
-	if err := w.Sentinels[0].Client().Do(t.Context(), "SENTINEL", "FAILOVER", redistest.MasterName).Err(); err != nil {
-		t.Error(err)
-	}
+	w.Replace(t, w.Servers[0], w.Sentinels[0])
 	await.Done(t, "all clients to move to the new master", all.Wait)
 	if role := w.Servers[0].Client().Info(t.Context(), "replication").Val(); !strings.Contains(role, "role:master") {
 		t.Errorf("the old master is none any more, so this proves nothing: %s", role)
 	}
-	if both := last.Sub(first); redistest.Acceptance() && both > 500*time.Millisecond {
+	if both := last.Sub(first); await.Acceptance() && both > 500*time.Millisecond {
 		t.Errorf("for %v some wrote to the old master and others to the new one", both)
 	}
 }
@@ -161,13 +152,13 @@ func TestSentinelErrors(t *testing.T) {
 		":hunter2@" + sentinel + named + "&password=hunter3":            "unexpected option; write redis://",
 		":hunter2@" + sentinel + "/hunter3" + named:                     "invalid database number; write redis://",
 	} {
-		_, err := Connect(t.Context(), "redis://"+address)
+		_, err := answered(t, "redis://"+address)
 		b.wants(err, nil, says)
 		if err != nil && strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %q", address, err)
 		}
 	}
-	_, err := Connect(t.Context(), "redis://:right@"+sentinel)
+	_, err := answered(t, "redis://:right@"+sentinel)
 	b.wants(err, nil, "the server is a Sentinel; name the master that it watches: redis://host:26379?master_name=NAME")
 	_, err = Connect(t.Context(), "unix:///tmp/socket"+named)
 	b.wants(err, nil, "Sentinel needs host and port")

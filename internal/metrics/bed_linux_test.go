@@ -11,49 +11,32 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
+	"github.com/loadctl/loadctl/internal/commands"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
-
-// binaries builds the commands, for the first test that needs them, and returns where they are.
-var binaries = sync.OnceValues(func() (string, error) {
-	dir := filepath.Join(bin, "bin") + string(filepath.Separator)
-	out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", dir, "../../cmd/loadctl", "../../cmd/loadworker").CombinedOutput()
-	if err != nil {
-		err = fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return dir, err
-})
-
-// bin is a directory that outlives each test.
-var bin string
-
-func TestMain(m *testing.M) {
-	var err error
-	if bin, err = os.MkdirTemp("", "loadctl-metrics-"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	os.RemoveAll(bin)
-	os.Exit(code)
-}
 
 // bed is a private Redis, a target with slow and wrong answers, and a loadctl ui.
 type bed struct {
 	*testing.T
-	redis  *redistest.Server
-	target string // host:port
-	ui     string // host:port
+	redis    *redistest.Server
+	commands string // the directory with loadctl and loadworker
+	target   string // host:port
+	ui       string // host:port
 }
 
 func newBed(t *testing.T) *bed {
 	t.Helper()
-	b := &bed{T: t, redis: redistest.Start(t), target: address(t), ui: address(t)}
+	built, err := commands.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(built.Remove)
+	b := &bed{T: t, redis: redistest.Start(t), commands: built.Dir, target: address(t), ui: address(t)}
 	b.begin("loadctl", nil, "target", "--listen", b.target, "--latency", "2ms", "--jitter", "30ms", "--route", "/broken=status=500")
 	b.begin("loadctl", nil, "ui", "--listen", b.ui, "--session-key", filepath.Join(t.TempDir(), "key"))
 	b.until("loadctl ui", func() bool { _, err := b.get("http://"+b.ui+"/metrics", nil); return err == nil })
@@ -67,11 +50,7 @@ func address(t *testing.T) string { return fmt.Sprintf("127.0.0.1:%d", redistest
 func (b *bed) begin(command string, env []string, args ...string) *child.Process {
 	b.Helper()
 	if !strings.Contains(command, "/") {
-		dir, err := binaries()
-		if err != nil {
-			b.Fatal(err)
-		}
-		command = filepath.Join(dir, command)
+		command = filepath.Join(b.commands, command)
 	}
 	cmd := exec.Command(command, args...)
 	cmd.Dir = b.TempDir() // for the files of counts that Redis did not take

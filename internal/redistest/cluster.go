@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -24,12 +25,15 @@ type Cluster struct {
 	client   rdb.Client
 }
 
+// never is longer than any test: nobody takes a slow server for a dead one.
+const never = time.Hour
+
 // StartCluster starts n masters, 3 or more, each with the args as in Start. It returns when each of them accepts
-// commands. The cluster ends with the test.
+// commands. No node takes another one for dead, unless args set --cluster-node-timeout. The cluster ends with the test.
 func StartCluster(t testing.TB, n int, args ...string) *Cluster {
 	t.Helper()
 	// A missing master without a replica must not stop the others' slots; tests that want that say so.
-	own := []string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-require-full-coverage", "no"}
+	own := []string{"--cluster-enabled", "yes", "--cluster-node-timeout", strconv.FormatInt(never.Milliseconds(), 10), "--cluster-require-full-coverage", "no"}
 	c := &Cluster{args: append(own, args...)}
 	for range n {
 		c.Masters = append(c.Masters, Start(t, c.args...))
@@ -48,7 +52,7 @@ func StartCluster(t testing.TB, n int, args ...string) *Cluster {
 	for _, s := range c.Masters {
 		c.await(t, s, "cluster_state:ok", "cluster_known_nodes:"+strconv.Itoa(n), "cluster_slots_ok:"+strconv.Itoa(hashSlots))
 	}
-	options := &redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true}
+	options := &redis.ClusterOptions{Addrs: c.Addrs(), ContextTimeoutEnabled: true, DialTimeout: never, ReadTimeout: never}
 	c.client = redis.NewClusterClient(options)
 	t.Cleanup(func() { c.client.Close() }) //nolint:errcheck // there is nothing left to lose
 	return c
@@ -75,6 +79,33 @@ func (c *Cluster) Replicate(t testing.TB) {
 			return strings.Count(nodes, "slave ") == len(c.Replicas) && !strings.Contains(s.replication(t), "master_link_status:down")
 		})
 	}
+}
+
+// TakeOver makes replica i the master in place of its own, which may be alive or dead. It returns when all nodes that
+// answer know it.
+func (c *Cluster) TakeOver(t testing.TB, i int) {
+	t.Helper()
+	replica, master := c.Replicas[i], c.Masters[i]
+	c.must(t, replica, "CLUSTER", "FAILOVER", "TAKEOVER")
+	for _, s := range append(slices.Clone(c.Masters), c.Replicas...) {
+		if s == master {
+			continue
+		}
+		await.True(t, s.Addr()+" to know the new master "+replica.Addr(), func() bool {
+			nodes, err := s.client.ClusterNodes(t.Context()).Result()
+			return err != nil || strings.Contains(line(nodes, replica.Addr()), "master")
+		})
+	}
+}
+
+// line returns the line of a text that contains a word.
+func line(text, word string) string {
+	for l := range strings.Lines(text) {
+		if strings.Contains(l, word) {
+			return l
+		}
+	}
+	return ""
 }
 
 // Client returns the cluster's own client, the same at each call, closed when the test ends.

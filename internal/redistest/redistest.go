@@ -21,12 +21,14 @@ import (
 	"net"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rdb"
 )
 
@@ -104,10 +106,38 @@ func (s *Server) arguments() []string {
 	}
 }
 
+// Patient returns the URL of a client that waits for each answer, however slow the machine is. A limit that the URL
+// names itself stays. A server that is gone refuses connections at once, whatever the limits are.
+func Patient(url string) string {
+	separator := "?"
+	if strings.Contains(url, separator) {
+		separator = "&"
+	}
+	for _, limit := range []string{"dial_timeout", "read_timeout"} { // those of writes and of the pool follow
+		if !strings.Contains(url, limit+"=") {
+			url += separator + limit + "=1h"
+			separator = "&"
+		}
+	}
+	return url
+}
+
+// Answered returns what connect returns when a server has answered it: a client, or a refusal. One attempt of the
+// product to connect lasts some seconds, which no option changes. A slow server may need more of them.
+func Answered[T any](t testing.TB, what string, connect func() (T, error)) (made T, err error) {
+	t.Helper()
+	await.True(t, "an answer of "+what, func() bool {
+		made, err = connect()
+		late, network := errors.AsType[net.Error](err)
+		return !network || !late.Timeout()
+	})
+	return made, err
+}
+
 // newClient returns a client that is closed when the test ends.
 func newClient(t testing.TB, url string) rdb.Client {
 	t.Helper()
-	options, err := redis.ParseURL(url)
+	options, err := redis.ParseURL(Patient(url))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +159,7 @@ func (s *Server) URL() string {
 }
 
 // Client returns the server's own client, the same at each call, closed when the test ends. Use it to set up and read
-// state. It obeys context deadlines, and retries as go-redis does.
+// state. It waits for answers without a limit of its own, obeys context deadlines, and retries as go-redis does.
 func (s *Server) Client() rdb.Client {
 	return s.client
 }

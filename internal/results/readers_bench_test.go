@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	built "github.com/loadctl/loadctl/internal/commands"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
@@ -36,10 +37,12 @@ func BenchmarkReaders(b *testing.B) {
 			began := time.Now()
 			crowd(b, client, c.workers, c.rate, 1024)
 			b.Logf("published in %v", time.Since(began))
-			loadctl := filepath.Join(b.TempDir(), "loadctl")
-			if out, err := exec.Command("go", "build", "-o", loadctl, "../../cmd/loadctl").CombinedOutput(); err != nil {
-				b.Fatalf("%v: %s", err, out)
+			binaries, err := built.Build()
+			if err != nil {
+				b.Fatal(err)
 			}
+			b.Cleanup(binaries.Remove)
+			loadctl := filepath.Join(binaries.Dir, "loadctl")
 			redisURL := "redis://" + server.Addr()
 			for b.Loop() {
 				for _, what := range []string{"report", "status"} {

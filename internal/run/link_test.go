@@ -27,7 +27,9 @@ import (
 // linked returns a link to a server, made as a worker makes it.
 func linked(t *testing.T, address string) *link.Link {
 	t.Helper()
-	l, err := link.New(t.Context(), address, "loadworker:x:one")
+	l, err := redistest.Answered(t, address, func() (*link.Link, error) {
+		return link.New(t.Context(), redistest.Patient(address), "loadworker:x:one")
+	})
 	if err != nil {
 		t.Fatalf("%s: %v", address, err)
 	}
@@ -274,13 +276,13 @@ func TestLinkFollowsSentinel(t *testing.T) {
 		<-wake
 	}
 	w.Servers[0].Kill()
-	second := w.Master(t, w.Servers[0])
+	second := w.Replace(t, w.Servers[0], w.Sentinels[0])
 	woken(t, "the failover", wake)
 	hears(t, l, r, second.Client())
 	redistest.GoesOver(t, l.Client, second)
 }
 
-// TestLinkFollowsCluster: the same when a replica takes over the run, on command or after a crash of the master.
+// TestLinkFollowsCluster: the same when a replica takes over the run after a crash of the master.
 func TestLinkFollowsCluster(t *testing.T) {
 	t.Parallel()
 	c := redistest.StartCluster(t, 3)
@@ -290,11 +292,11 @@ func TestLinkFollowsCluster(t *testing.T) {
 	for len(wake) > 0 {
 		<-wake
 	}
-	owner := c.Owner(t, r.Keys.Budget)
-	replica := c.Replicas[slices.Index(c.Masters, owner)]
-	owner.Kill()
+	i := slices.Index(c.Masters, c.Owner(t, r.Keys.Budget))
+	c.Masters[i].Kill()
+	c.TakeOver(t, i)
 	woken(t, "the failover", wake)
-	hears(t, l, r, replica.Client())
+	hears(t, l, r, c.Replicas[i].Client())
 }
 
 // TestJoinsAreSpread: 3,000 workers that a server refuses call less and less often, and not at the same time. Once it

@@ -103,9 +103,7 @@ func (b *bed) must(c Change, err error) Change {
 // soon checks, in acceptance only, that something did not take longer than it may.
 func (b *bed) soon(what string, took, most time.Duration) {
 	b.Helper()
-	if redistest.Acceptance() && took > most {
-		b.Errorf("%s: it took %v, want %v", what, took, most)
-	}
+	await.Soon(b, what, took, most)
 }
 
 // member is a worker that renews and sends nothing.

@@ -38,6 +38,9 @@ type Options struct {
 	Timeout     time.Duration // of a request
 }
 
+// soon is how long something may take, in acceptance, that should happen at once.
+const soon = 5 * time.Second
+
 // Open makes the client under test. The test closes the client. Open may use t.Cleanup for the rest.
 type Open func(t *testing.T, o Options) worker.Client
 
@@ -340,7 +343,10 @@ func testUntil(t *testing.T, r *rig) {
 	if early > 5 {
 		t.Errorf("poll returned %d times before until, with nothing to report", early)
 	}
-	r.poll(-time.Hour) // returns at once
+	await.Soon(t, "a poll beyond its end", time.Duration(r.client.Now()-until), time.Second)
+	began := time.Now()
+	r.poll(-time.Hour)
+	await.Soon(t, "a poll until the past", time.Since(began), time.Second)
 }
 
 func testWake(t *testing.T, r *rig) {
@@ -356,6 +362,7 @@ func testWake(t *testing.T, r *rig) {
 	for time.Since(began) < 20*time.Millisecond {
 		r.poll(time.Hour) // woken meanwhile
 	}
+	await.Soon(t, "two polls that were woken", time.Since(began), soon)
 	r.mustSend()
 	r.pollFor(1)
 }
@@ -410,6 +417,8 @@ func testClose(t *testing.T, r *rig) {
 		r.mustSend()
 	}
 	r.pollUntil("3 requests to arrive", time.Millisecond, func() bool { return r.server.Count() >= 3 })
-	r.close()       // waits for no answer
+	began := time.Now()
+	r.close() // waits for no answer
+	await.Soon(t, "close", time.Since(began), soon)
 	r.client.Wake() // the Renewer may be about to do so
 }
