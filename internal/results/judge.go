@@ -189,10 +189,11 @@ func reportsUntil(w run.Worker, now time.Time, late time.Duration) int64 {
 	}
 }
 
-// lostSince reports whether a worker was lost without its last snapshot after t.
-func lostSince(s *run.State, t time.Time) bool {
+// lostSince reports whether a worker that was lost without its last snapshot may have sent after t: promised was how long
+// each of its calls let it send.
+func lostSince(s *run.State, t time.Time, promised time.Duration) bool {
 	return slices.ContainsFunc(s.Workers, func(w run.Worker) bool {
-		return (w.State == "lost" || w.State == "removed" || w.State == "replaced") && w.LastSeen.After(t)
+		return (w.State == "lost" || w.State == "removed" || w.State == "replaced") && w.LastSeen.Add(promised).After(t)
 	})
 }
 
@@ -242,7 +243,7 @@ func (j *judge) failing(ctx context.Context, s *run.State, second int64, missing
 	if stretch.Points, err = j.points(ctx, s, from/width*width, stretch.End); err != nil {
 		return nil, err
 	}
-	stretch.Missing = missing || lostSince(s, s.StartedAt.Add(time.Duration(from-latest(s))*time.Second))
+	stretch.Missing = missing || lostSince(s, s.StartedAt.Add(time.Duration(from-latest(s))*time.Second), j.run.Spec.PermitFor)
 	for _, t := range j.thresholds {
 		if t.Aborts(stretch) {
 			return &t, nil

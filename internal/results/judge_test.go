@@ -342,3 +342,23 @@ func TestAJudgeHearsOfLimits(t *testing.T) {
 		t.Errorf("not stopped: %q", got)
 	}
 }
+
+// TestLostSince: a worker that is cut off from Redis sends until its promise ends. What it sends is not known, and must not
+// count as unsent.
+func TestLostSince(t *testing.T) {
+	heard := time.Unix(1_700_000_000, 0)
+	for _, c := range []struct {
+		state string
+		after time.Duration // from when on, after the worker was last heard of
+		may   bool
+	}{
+		{"lost", 0, true}, {"lost", 9 * time.Second, true}, {"lost", 10 * time.Second, false},
+		{"removed", 9 * time.Second, true}, {"replaced", 9 * time.Second, true},
+		{"active", 0, false}, {"left", 0, false}, {"stopped", 0, false},
+	} {
+		s := &run.State{Workers: []run.Worker{{State: c.state, LastSeen: heard}}}
+		if may := lostSince(s, heard.Add(c.after), 10*time.Second); may != c.may {
+			t.Errorf("%+v: %v", c, may)
+		}
+	}
+}

@@ -69,7 +69,7 @@ func ordinary() []event {
 		{name: "rm --force of a live one", do: func(p *pair) { go p.force("w3") }, lost: true}, // if it is cut off
 		{name: "name of a suspended one", do: func(p *pair) {
 			if m := p.members[2]; m.wakes() > p.since() {
-				p.takeName(m)
+				p.takeName(m.ID)
 			}
 		}},
 		{name: "Redis frozen 1 s", plan: frozen(time.Second)},
@@ -79,7 +79,7 @@ func ordinary() []event {
 // faults are events after which slots may be missing.
 func faults() []event {
 	return []event{
-		{name: "name of a live one", do: func(p *pair) { p.takeName(p.members[3]) }, harm: true},
+		{name: "name of a live one", do: func(p *pair) { p.takeName("w3") }, harm: true},
 		{name: "suspend 1 s", plan: suspend(time.Second), harm: true},
 		{name: "suspend 3 s", plan: suspend(3 * time.Second), harm: true, lost: true},
 		{name: "suspend 12 s", plan: suspend(12 * time.Second), harm: true, lost: true},
@@ -160,10 +160,12 @@ func (p *pair) restore(_ context.Context, laws []lease.Law) error {
 }
 
 // takeName starts another process with the name of a worker.
-func (p *pair) takeName(first *simMember) {
-	first.replaced = true
-	m := p.member(first.ID)
-	m.Incarnation = "2"
+func (p *pair) takeName(id string) {
+	for _, m := range p.members {
+		m.replaced = m.replaced || m.ID == id
+	}
+	m := p.member(id)
+	m.Incarnation = fmt.Sprint(len(p.members))
 	m.start()
 }
 
