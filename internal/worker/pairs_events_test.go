@@ -161,10 +161,15 @@ func (p *pair) restore(_ context.Context, laws []lease.Law) error {
 
 // takeName starts another process with the name of a worker.
 func (p *pair) takeName(id string) {
+	before := 0
 	for _, m := range p.members {
-		m.replaced = m.replaced || m.ID == id
+		if m.ID == id {
+			m.replaced = true
+			before++
+		}
 	}
 	m := p.member(id)
+	m.replaced = before > 1 // two new processes call in any order
 	m.Incarnation = fmt.Sprint(len(p.members))
 	m.start()
 }

@@ -26,6 +26,7 @@ type sim struct {
 
 	mu      sync.Mutex
 	arcs    *model.Run
+	first   int64       // T0 of the first law, µs; 0 = it was not seen
 	limiter *simLimiter // nil = the run has none
 	sends   []simSend
 	members []*simMember
@@ -105,17 +106,16 @@ func pieces(t *testing.T, rate int64) []pacer.Piece {
 	return ps
 }
 
-// firstSlot is Worker.Started.
+// firstSlot is Worker.Started: it does not change, also if the state is lost.
 func (s *sim) firstSlot() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.arcs == nil {
-		return 0
+	if s.first == 0 && s.arcs != nil {
+		if all := s.arcs.Laws().All(); len(all) > 0 {
+			s.first = all[0].T0
+		}
 	}
-	if all := s.arcs.Laws().All(); len(all) > 0 {
-		return all[0].T0
-	}
-	return 0
+	return s.first
 }
 
 // since is the time of the sim.
