@@ -28,10 +28,11 @@ for standard input. The content tells the format:
   log     an access log: a mix of its 30 most frequent patterns. It is common, combined, JSON lines,
           W3C extended (IIS, CloudFront), or one of ALB, ELB, S3 and HAProxy
 
-Tokens that an answer of a recording gave, and that later requests carry, become takes. Headers whose
-names tell of a secret are left out, and a comment names them. Such parameters and fields of a
-recording or a command, passwords for example, become columns of secrets.csv: a comment says how to
-write that file. Look through the result before you use it. Nothing is sent, and no Redis is needed.`,
+Tokens that an answer of a recording gave, and that later requests carry, become takes. Headers
+whose names tell of a secret are left out, and a comment names them. Such parameters and fields of
+a recording or a command, passwords for example, become columns of secrets.csv: a comment says how
+to write that file. Look through the result before you use it. Nothing is sent, and no Redis is
+needed.`,
 		Example: `  loadctl import shop.har --base https://staging.test --out shop.yaml
   loadctl import --steps commands.sh
   loadctl import access.log --base https://staging.test`,
