@@ -115,7 +115,7 @@ func (p *pair) checkClosed() {
 func (p *pair) checkForgot() {
 	seen := map[int64]bool{}
 	for _, x := range p.sends {
-		if seen[x.due] && p.limiter == nil && !p.replaced() {
+		if seen[x.due] && p.limiter == nil && !p.ousted() {
 			p.t.Errorf("two requests are due at %v", time.Duration(x.due))
 		}
 		seen[x.due] = true
@@ -137,14 +137,14 @@ func (p *pair) checkForgot() {
 	}
 	laws := p.arcs.Laws()
 	asked := laws.Ordinal(laws.Pos(p.redis()))
-	if told := n.Slots() - n.Beyond + n.MadeUp; told > asked && !p.replaced() {
+	if told := n.Slots() - n.Beyond + n.MadeUp; told > asked && !p.ousted() {
 		p.t.Errorf("asked for %d, decided on %d: %+v", asked, told, n)
 	}
 }
 
-// replaced reports whether another process took the name of a worker.
-func (s *sim) replaced() bool {
-	return slices.ContainsFunc(s.members, func(m *simMember) bool { return m.replaced })
+// ousted reports whether others have what a worker held that may be alive.
+func (s *sim) ousted() bool {
+	return slices.ContainsFunc(s.members, func(m *simMember) bool { return m.ousted })
 }
 
 // checkNumbers: no number is sent twice.
@@ -158,9 +158,9 @@ func (p *pair) checkNumbers() {
 	}
 	most := time.Duration(0)
 	switch cut := len(p.lossy)+len(p.gone) > 0; {
-	case p.replaced() && cut: // it sends until its promise ends, as it does not hear of the other process
+	case p.ousted() && cut: // it sends until its promise ends, as it does not hear of the other process
 		most = time.Duration(p.plan.Hold) * time.Microsecond
-	case p.replaced(): // when it woke up, it sent what was due in the last --catch-up
+	case p.ousted(): // when it woke up, it sent what was due in the last --catch-up
 		most = DefaultCatchUp
 	}
 	most = most * pairRate / 4 / time.Second

@@ -164,12 +164,12 @@ func (p *pair) takeName(id string) {
 	before := 0
 	for _, m := range p.members {
 		if m.ID == id {
-			m.replaced = true
+			m.ousted = true
 			before++
 		}
 	}
 	m := p.member(id)
-	m.replaced = before > 1 // two new processes call in any order
+	m.ousted = before > 1 // two new processes call in any order
 	m.Incarnation = fmt.Sprint(len(p.members))
 	m.start()
 }
@@ -196,6 +196,7 @@ func (p *pair) force(id string) {
 		case heard != first || heard == 0:
 			return
 		case p.redis()-heard > (1500 * time.Millisecond).Microseconds():
+			p.named(id).ousted = true // it is alive, and cut off
 			p.remove(id)
 			return
 		}

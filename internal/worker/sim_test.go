@@ -64,9 +64,9 @@ type simMember struct {
 	crashed time.Duration        // when the process dies, 0 = never
 	breaks  time.Duration        // when its client fails, 0 = never
 
-	replaced bool               // another process has its name
-	freeze   [2]time.Duration   // when its first shard stands still, and how long
-	asleep   [][2]time.Duration // its process stands still, from … to
+	ousted bool               // others have what it held, and it may be alive: a process took its name, or a user removed it
+	freeze [2]time.Duration   // when its first shard stands still, and how long
+	asleep [][2]time.Duration // its process stands still, from … to
 
 	journal simJournal
 	client  simEndpoint
@@ -405,11 +405,11 @@ func (s *sim) books() (asked, idle int64) {
 		if m.crashed > 0 {
 			continue
 		}
-		if expected := m.replaced && errors.Is(m.err, pacer.ErrReplaced); m.err != nil && m.breaks == 0 && !expected {
+		if expected := m.ousted && errors.Is(m.err, pacer.ErrReplaced); m.err != nil && m.breaks == 0 && !expected {
 			s.t.Errorf("%s: %v", m.ID, m.err)
 		}
 		told := n.Slots() - n.Beyond + n.MadeUp
-		if lost := s.loses && told < owned; told != owned && !lost && !m.replaced && !m.Closed { // a closed loop has no slots
+		if lost := s.loses && told < owned; told != owned && !lost && !m.ousted && !m.Closed { // a closed loop has no slots
 			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, told, n)
 		}
 	}
@@ -419,7 +419,7 @@ func (s *sim) books() (asked, idle int64) {
 	seen := map[int64]bool{}
 	for _, x := range s.sends {
 		// A slot that a limiter grants late is due when it is granted. One of a worker whose name was taken may be sent twice.
-		if seen[x.due] && !s.members[0].Closed && s.limiter == nil && !s.replaced() {
+		if seen[x.due] && !s.members[0].Closed && s.limiter == nil && !s.ousted() {
 			s.t.Errorf("two requests are due at %v", time.Duration(x.due))
 		}
 		seen[x.due] = true

@@ -220,3 +220,27 @@ func TestWakesAfterTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// lostServer has lost the run's state. It counts calls.
+type lostServer struct{ calls int }
+
+func (s *lostServer) Renew(_ context.Context, c Call) (Reply, error) {
+	s.calls++
+	return Reply{Status: NoState, Seq: c.Seq}, nil
+}
+
+// TestLeaveOfALostRun: a worker that leaves while the run's state is lost waits between its calls for another worker to
+// restore it.
+func TestLeaveOfALostRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := new(lostServer)
+		r := &Renewer{Server: server, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1"}
+		r.defaults()
+		r.holder.view.Held = Whole()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if err := r.Leave(ctx, 0); !errors.Is(err, context.DeadlineExceeded) || server.calls < 10 || server.calls > 12 {
+			t.Errorf("%d calls, %v", server.calls, err)
+		}
+	})
+}
