@@ -15,7 +15,7 @@ import (
 // play runs a fleet in which events follow each other. gaps has one less than chosen. It returns how many slots that were
 // asked for were not sent, −1 if that is not known.
 func play(t *testing.T, kind string, chosen []event, gaps []time.Duration) (missing int64) {
-	p := &pair{sim: newSim(t, pairRate, model.Options{Min: 4, Hold: 3_000_000}), kind: kind}
+	p := &pair{sim: newSim(t, pairRate, model.Options{Min: 4, Hold: 3_000_000}), kind: kind, events: len(chosen)}
 	switch kind {
 	case "limiter":
 		p.limiter = &simLimiter{burst: 2 * pairRate, tokens: 2 * pairRate}
@@ -69,8 +69,11 @@ func (p *pair) check(harm bool) (missing int64) {
 	default:
 		n := p.audit()
 		asked, idle := p.books()
-		// With a limiter, slots are granted ahead of time, and a change recalls some of them.
-		exact := n.Sent == asked && n.Sent == n.Completed && n.LateDropped+n.Ungranted+idle == 0 && n.Beyond == n.Recalled && (n.Beyond == 0 || p.limiter != nil)
+		// With a limiter, slots are granted ahead of time, and a change recalls some of them. After three events within 0.1 s, those
+		// of a rate that was in force for a moment may not be granted in time.
+		rushed := p.limiter != nil && p.events > 2
+		exact := n.Sent+n.Ungranted == asked && (n.Ungranted == 0 || rushed) && n.Sent == n.Completed && n.LateDropped+idle == 0 &&
+			n.Beyond == n.Recalled && (n.Beyond == 0 || p.limiter != nil)
 		if !harm && !exact {
 			p.t.Errorf("%d asked, %d nobody's, %+v", asked, idle, n)
 		}

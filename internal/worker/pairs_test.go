@@ -16,6 +16,7 @@ import (
 type pair struct {
 	*sim
 	kind    string
+	events  int
 	plan    model.Options // of the run as it began
 	stopped bool          // a user said so
 	servers int           // that have taken over
