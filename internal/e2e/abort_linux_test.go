@@ -125,14 +125,11 @@ func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 	b := newBed(t)
 	const qps = 300
 	// The two that remain send 200/s, which is below the limit. The third part may have been sent.
-	args := append(thresholds("rate:rate>250 over 2s abort after 1"), "--qps", "0", "--stage", "1h:1", "--permit-for", scale("10m", "2s"))
+	args := append(thresholds("rate:rate>250 over 2s abort after 1"), "--qps", fmt.Sprint(qps), "--min-workers", "0", "--permit-for", scale("10m", "2s"))
 	fleet := b.fleet(3, "x", append(unhurried(), args...)...)
 	b.members("x", 3)
-	b.comes("x", "running")
-	b.renewed("x")
-	b.renewed("x")
-	fleet[0].Kill() // a slow machine may send less than the limit while all are there, so nobody sends yet
-	b.change("set-rate", "x", fmt.Sprint(qps))
+	fleet[0].Kill() // a slow machine may send less than the limit while all are there, so the run has not begun
+	b.change("start", "x")
 	await.True(t, "more seconds than the judge lags behind", func() bool { s := b.read("x"); return s.Asked >= 10*qps || s.Phase == "stopped" })
 	if events := b.loadctl("events", "x"); strings.Contains(events, "threshold") {
 		t.Error(events)

@@ -362,6 +362,7 @@ func TestPageRemovesAWorker(t *testing.T) {
 	to(t, tab, "Remove the worker")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	tab.Until(`document.querySelector("dialog .refused").textContent !== "" && document.activeElement.textContent === "Remove it anyway"`)
+	b.silence("x", time.Now(), ps...) // from now on they are silent
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	tab.Until(`!document.querySelector("dialog") && document.querySelector(".said").textContent.includes("is removed")`)
 	await.True(t, "the removal among the events", func() bool {
