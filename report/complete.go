@@ -21,8 +21,8 @@ func UnpublishedFile(run, worker, incarnation string) string {
 // setComplete tells whether the report is complete:
 //
 //	complete = the run is over, and the final snapshot of every incarnation is in, and no incarnation was forgotten,
-//	           and the audit adds up, and the series has all requests, and as many are accounted for as the rate asked for, and in.Missing
-//	           is empty
+//	           and the audit adds up, and the series has all requests, and as many are accounted for as the rate
+//	           asked for, and in.Missing is empty
 //
 // A final snapshot contains all that its process did. So a complete report contains all that the workers did.
 func (r *Report) setComplete(in Input) {
@@ -36,7 +36,7 @@ func (r *Report) setComplete(in Input) {
 	}
 	if asked := in.Budget.Asked; r.Complete && !in.ClosedLoop && asked > 0 && asked != r.Audit.Asked {
 		r.Complete = false
-		r.Notes = append(r.Notes, fmt.Sprintf("the rate asked for %d requests, and the workers account for %d: Redis went back to an old state and has forgotten which worker owned what, so what was lost or skipped is not certain", asked, r.Audit.Asked))
+		r.Notes = append(r.Notes, fmt.Sprintf("the rate asked for %d requests, and %d are accounted for: Redis may have gone back to an old state, so what was lost or skipped is not certain", asked, r.Audit.Asked))
 	}
 	r.Notes = append(r.Notes, missingFinals(in.Run, unknown)...)
 	if err := r.CheckAudit(); err != nil {

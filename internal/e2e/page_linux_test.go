@@ -361,7 +361,7 @@ func TestPageRemovesAWorker(t *testing.T) {
 	tab.Until(`document.querySelector("dialog[open]")?.textContent.includes("some requests are sent twice")`)
 	to(t, tab, "Remove the worker")
 	tab.Do(chromedp.KeyEvent(kb.Enter))
-	tab.Until(`document.querySelector("dialog .refused").textContent !== "" && document.activeElement.textContent === "Remove it anyway"`)
+	tab.Until(`document.querySelector("dialog .refused").textContent !== "" && document.activeElement.textContent === "Ask it to call, and wait"`)
 	b.silence("x", time.Now(), ps...) // from now on they are silent
 	tab.Do(chromedp.KeyEvent(kb.Enter))
 	tab.Until(`!document.querySelector("dialog") && document.querySelector(".said").textContent.includes("is removed")`)

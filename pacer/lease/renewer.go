@@ -196,8 +196,7 @@ func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 		for n := len(r.answers); n > 0; n-- { // answers to Run's attempts come first
 			if a := <-r.answers; a.err == nil && r.holder.Waiting() && a.seq == r.holder.Call().Seq {
 				r.holder.Heard(r.now(), a.reply)
-				again = a.reply.Status == MustClaim || len(r.holder.View().Held) > 0
-				if !again {
+				if a.reply.Status != MustClaim && len(r.holder.View().Held) == 0 {
 					return nil
 				}
 				again = a.reply.Status != NoState // another worker has to restore the state first

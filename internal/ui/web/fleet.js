@@ -20,9 +20,9 @@ export function fleetView(root, name, tell) {
   const ask = (m) => confirm({
     title: `Remove ${m.id}?`,
     texts: ["Its process counts as dead, and its share goes to the others half a second later.",
-      "Remove it only if the process is dead: if it is alive and cut off, it sends until its promise ends, and some requests are sent twice. If it is alive and connected, it joins again."],
+      "Remove it only if the process is dead: if it is alive and cut off, it sends until its promise ends, and some requests are sent twice. If it is alive and connected, it is not removed."],
     yes: "Remove the worker",
-    anyway: "Remove it anyway",
+    anyway: "Ask it to call, and wait",
     act: async (force) => {
       try {
         await command(name, `workers/${encodeURIComponent(m.id)}/remove`, { force });
