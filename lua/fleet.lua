@@ -371,10 +371,25 @@ local function refuse(c, status)
   return { struct.pack(HEAD, c.seq, b.era, b.now, 0, b.n, period(), 0) .. status .. '|' .. b.epoch }
 end
 
+-- news: laws that the caller does not know, as text, and the plans that they name.
+local function news(c)
+  if b.begun == 0 then return '', {} end
+  local laws, plans = since(c.known)
+  return missed(c) .. laws, plans
+end
+
+-- replyGone: the reply to a worker that has left. It tells which of its slots were not asked for any more.
+local function replyGone(c)
+  local laws, plans = news(c)
+  local head = refuse(c, 'GONE')[1]
+  if laws == '' then return { head } end
+  return { head, '', '', laws, unpack(plans) }
+end
+
 -- reply: all that m must know.
 local function reply(m, c)
   tally(m)
-  local wait, list, give, laws, plans = period(), '', '', '', {}
+  local wait, list, give = period(), '', ''
   if b.begun == 0 or m.missing > 0 then wait = soon(b.n, b.hold) end
   if m.version ~= c.version then
     local texts = {}
@@ -382,10 +397,7 @@ local function reply(m, c)
     list = table.concat(texts)
   end
   if m.giving > 0 then give = packed(bare(minus(held(m), target(m)))) end
-  if b.begun == 1 then
-    laws, plans = since(c.known)
-    laws = missed(c) .. laws
-  end
+  local laws, plans = news(c)
   local head = struct.pack(HEAD, c.seq, b.era, b.now, b.now + b.hold, b.n, wait, m.version) .. 'OK|' .. b.epoch
   if m.version == c.version and give == '' and laws == '' then return { head } end
   return { head, list, give, laws, unpack(plans) }
@@ -435,7 +447,7 @@ local function renew(c)
     b.n = b.n - 1
     redis.call('ZREM', keys.due, m.name)
     event(EVENTS[m.state], m.name, m.inc)
-    return refuse(c, 'GONE')
+    return replyGone(c)
   end
   local drops = b.now + b.hold + GRACE
   if #held(m) == 0 then drops = min(drops, b.now + 3 * U + 2 * period()) end

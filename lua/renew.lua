@@ -17,8 +17,8 @@
 --       2 the list, if its version is not the call's: pieces lo, hi, generation, slot  3 what of it to give up: lo, hi
 --       4 laws newer than known  5 … the plans that they name
 --       status: OK; CLAIM (this is another server: call again with a claim); STALE (seq); REPLACED (another process
---       has this name); GONE (it has left); NOSTATE. Only OK comes with more than the first text, and only if one of
---       them is not empty.
+--       has this name); GONE (it has left); NOSTATE. Only OK and GONE come with more than the first text, and only if
+--       one of them is not empty. With GONE, 4 and 5 alone are not empty.
 --       A full server refuses no call.
 -- Invariant: every place of the circle is held by one member, or free, or unknown. Members only get free places. A
 --       place becomes free when its owner releases it, from that slot on, or when its owner's promise is over. Numbers

@@ -24,7 +24,7 @@ func (f *runFlags) host(ctx context.Context, create *spec.Spec, reach error, log
 	if !ok || create == nil {
 		return nil, nil
 	}
-	server, err := embedded.Start(addresses[0])
+	server, err := embedded.Start(addresses[0], f.name)
 	if there := "redis://" + addresses[0]; err != nil && !f.once && f.hasRun(ctx, there) {
 		f.redis.Use(there)
 		f.neighbour, f.out.Lost = true, true
@@ -33,7 +33,7 @@ func (f *runFlags) host(ctx context.Context, create *spec.Spec, reach error, log
 	}
 	for _, address := range addresses[1:] {
 		if err != nil {
-			server, err = embedded.Start(address)
+			server, err = embedded.Start(address, f.name)
 		}
 	}
 	if err == nil && reach != nil { // the run cannot exist yet
@@ -53,31 +53,33 @@ func (f *runFlags) host(ctx context.Context, create *spec.Spec, reach error, log
 	return server, nil
 }
 
-// settling is how long a neighbour may take to create the run. So two workers that start together do not start two
-// servers.
-const settling = time.Second
+// greeting is how long a Redis server on this machine may take to answer its first call.
+const greeting = 5 * time.Second
 
-// hasRun tells whether a server has a run of this name that has not ended. With two servers, the same command line in
-// two terminals would send twice the rate.
+// hasRun tells whether a server has a run of this name that has not ended. It waits for a run that is announced: two
+// workers that start together do not start two servers. With two servers they would send twice the rate.
 func (f *runFlags) hasRun(ctx context.Context, address string) bool {
-	ctx, cancel := context.WithTimeout(ctx, settling)
+	connecting, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
-	client, err := link.Connect(ctx, address)
+	client, err := link.Connect(connecting, address)
 	if err != nil {
 		return false
 	}
 	defer cli.Close(client)
-	for ctx.Err() == nil {
+	for {
+		coming, err := client.Exists(ctx, embedded.Announced(f.name)).Result()
+		if err != nil {
+			return false
+		}
 		r, err := run.Open(ctx, client, f.name)
 		if err == nil {
 			return r.Ended.IsZero()
 		}
-		if !errors.Is(err, run.ErrNoRun) {
+		if !errors.Is(err, run.ErrNoRun) || coming == 0 {
 			return false
 		}
 		time.Sleep(lingerPoll)
 	}
-	return false
 }
 
 // same joins the run in a server that nobody named, if its description is the same as ours. It sends nothing of our

@@ -20,6 +20,7 @@ import (
 // of the second failed window in a row. This works with every loadctl killed, and if the judging worker is killed just
 // before the first request fails.
 func TestAbortNeedsNoLoadctl(t *testing.T) {
+	besides(t)
 	for name, kill := range map[string]bool{"loadctl killed": false, "judge killed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

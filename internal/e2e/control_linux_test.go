@@ -346,6 +346,7 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 // TestKilledShare: a killed worker looks like one that is cut off. So the others leave its share alone until its
 // promise ends. Declaring it dead ends that at once. The fleet never exceeds the rate.
 func TestKilledShare(t *testing.T) {
+	besides(t)
 	for _, c := range []struct {
 		name   string
 		permit time.Duration

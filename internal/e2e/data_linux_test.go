@@ -16,6 +16,7 @@ import (
 // forgotten what the killed worker did. No output shows a row. At its first rates the run would last for a minute; the
 // last one ends it at once.
 func TestRowsAreSentOnce(t *testing.T) {
+	besides(t)
 	const rows = 6000
 	var text strings.Builder
 	text.WriteString("n,secret\n")

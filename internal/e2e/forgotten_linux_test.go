@@ -53,6 +53,7 @@ func TestForgottenProcess(t *testing.T) {
 // TestOldState: after a worker has joined, or left, Redis crashes and comes back with a state of before. The audit then
 // counts each slot once: asked is what the rate asked for, and what was sent is not counted as lost too.
 func TestOldState(t *testing.T) {
+	besides(t)
 	for _, c := range []struct {
 		name   string
 		change func(*bed, []*process)

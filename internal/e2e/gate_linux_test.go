@@ -88,6 +88,7 @@ func (b *bed) soFar(run string) (r report.Report) {
 
 // TestGate: the exit codes for pipelines, the same in the worker, loadctl run and loadctl report.
 func TestGate(t *testing.T) {
+	besides(t)
 	healthy := thresholds(scale("latency:p(99)<1h", "latency:p(99)<2s"), "errors:rate<1%", "errors:count==0 over 1s", scale("rate:count>=400", "rate:rate>150"),
 		"checks:rate>0.99", "status{code=5xx}:count==0", "dropped:rate<10%")
 	t.Run("healthy", func(t *testing.T) {
@@ -182,6 +183,7 @@ func serve(t *testing.T, o arrivals.Options) *arrivals.Server {
 // TestGateOfWhatProvesNothing: a run whose generator was the limit, and a run of three workers of which one was killed,
 // prove no success. Proved failures remain failures.
 func TestGateOfWhatProvesNothing(t *testing.T) {
+	besides(t)
 	nightly(t)
 	t.Run("generator", func(t *testing.T) {
 		t.Parallel()

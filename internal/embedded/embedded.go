@@ -53,9 +53,12 @@ type Server struct {
 	closing   sync.Once
 }
 
+// Announced is the key that announces a run: a process that hosts the server is about to create it.
+func Announced(run string) string { return "announced:" + run }
+
 // Start serves on addr, "host:port"; port 0 is a free one. All who reach the address may do everything, so it should be
-// one of this machine. The server runs until Close.
-func Start(addr string) (*Server, error) {
+// one of this machine. The server runs until Close. From its first reply on it announces the runs.
+func Start(addr string, runs ...string) (*Server, error) {
 	socket, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("serve Redis at %s: %w; give another address, 127.0.0.1:0 takes a free port", addr, err)
@@ -69,6 +72,9 @@ func Start(addr string) (*Server, error) {
 		runtime.Gosched() // until it is gone, which takes some µs
 	}
 	s := &Server{redis: redis, server: redis.Server(), socket: socket, url: "redis://" + socket.Addr().String(), id: strings.ToLower(rand.Text()), stop: make(chan struct{})}
+	for _, run := range runs {
+		_ = redis.Set(Announced(run), "") // there is no value of another type yet
+	}
 	s.server.SetPreHook(s.guard)
 	s.ticking.Go(s.age)
 	s.accepting.Go(s.accept)
@@ -110,6 +116,9 @@ func (s *Server) age() {
 
 // URL returns the address in the form that --redis takes: redis://127.0.0.1:4711.
 func (s *Server) URL() string { return s.url }
+
+// Created ends the announcement of a run.
+func (s *Server) Created(run string) { s.redis.Del(Announced(run)) }
 
 // Clients returns the number of open connections.
 func (s *Server) Clients() int { return s.server.ClientsLen() }

@@ -165,7 +165,9 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	}
 	if c.Leaving == lease.Halted && len(m.held) == 0 && r.quiet == 0 {
 		m.gone, m.seq, m.joins = true, c.Seq, r.now
-		return r.refuse(c, lease.Gone)
+		out := r.refuse(c, lease.Gone)
+		out.Laws = r.news(c) // they tell which of its slots were not asked for any more
+		return out
 	}
 	return r.reply(m, c)
 }
@@ -187,7 +189,7 @@ func (r *Run) refuse(c lease.Call, s lease.Status) lease.Reply {
 
 func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	out := r.refuse(c, lease.OK)
-	out.Laws = append(r.missed(c), r.laws.Since(c.Known)...)
+	out.Laws = r.news(c)
 	if out.Version = m.version; out.Version != c.Version {
 		out.List = m.held
 	}
@@ -197,6 +199,9 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	}
 	return out
 }
+
+// news returns the laws that the caller does not know.
+func (r *Run) news(c lease.Call) []lease.Law { return append(r.missed(c), r.laws.Since(c.Known)...) }
 
 // missed returns laws that are over and that the caller does not know. After a long absence it must learn which slots
 // of its own law nobody asks for. What followed these laws does not matter any more, so they name the plan of the

@@ -120,6 +120,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 		return r.Status == MustClaim
 	case Replaced, Gone:
 		h.view.Held = nil
+		h.view.Laws = h.view.Laws.With(r.Laws...)
 		h.view.Version++
 		return false
 	}

@@ -196,6 +196,9 @@ func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 		for n := len(r.answers); n > 0; n-- { // answers to Run's attempts come first
 			if a := <-r.answers; a.err == nil && r.holder.Waiting() && a.seq == r.holder.Call().Seq {
 				r.holder.Heard(r.now(), a.reply)
+				if len(a.reply.Laws) > 0 { // this worker slept through them
+					r.publish()
+				}
 				if a.reply.Status != MustClaim && len(r.holder.View().Held) == 0 {
 					return nil
 				}
