@@ -31,9 +31,10 @@ build: ## Build bin/loadctl and bin/loadworker
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
-# Packages whose tests run whole fleets of processes. They run after the units, many at once: most of their time they wait.
+# Packages whose tests run whole fleets of processes. They run after the units, four tests at once: on two cores more of
+# them take longer, and twice the CPU.
 FLEETS := /internal/(e2e|chaos|doctest)$$
-# Most tests of units wait, so more packages run at once than there are cores: -p 8.
+# Many tests of units wait, so more packages run at once than there are cores: -p 4.
 units   = $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find
@@ -52,15 +53,15 @@ tested:
 test: ## Test all units, scripts and simulations, and a fleet for each promise (5 minutes; installs what it needs)
 	@.ci/setup test
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
-	@.ci/tier units  $(GO_TEST) -short -p 8 -timeout 15m $(units)
-	@.ci/tier fleets $(GO_TEST) -short -count=1 -p 1 -parallel 8 -timeout 15m $(fleets)
+	@.ci/tier units  $(GO_TEST) -short -p 4 -timeout 15m $(units)
+	@.ci/tier fleets $(GO_TEST) -short -count=1 -p 1 -parallel 4 -timeout 15m $(fleets)
 
 test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 minutes)
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
-	@.ci/tier races   $(GO_TEST) -short -race -p 8 -timeout 15m -skip '^Test(Pairs|Triples|Sequences)$$' $(raced)
-	@.ci/tier units   $(GO_TEST) -p 8 -timeout 15m $(units)
-	@.ci/tier fleets  $(GO_TEST) -count=1 -p 3 -parallel 16 -timeout 20m $(fleets)
+	@.ci/tier races   $(GO_TEST) -short -race -p 4 -timeout 15m -skip '^Test(Pairs|Triples|Sequences)$$' $(raced)
+	@.ci/tier units   $(GO_TEST) -p 4 -timeout 15m $(units)
+	@.ci/tier fleets  $(GO_TEST) -count=1 -p 2 -parallel 4 -timeout 20m $(fleets)
 	@.ci/tier shipped $(MAKE) --no-print-directory shipped
 
 # What is shipped: modules of their own. Go does not see that files outside of them change.

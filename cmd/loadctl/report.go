@@ -39,7 +39,7 @@ Redis. Counts and histograms are added up; the series are aligned by the time si
 For a finished run with thresholds the exit code is 0 if all passed, and 99 if one failed or is
 undecided. It is 98 if the run is not valid: its generator may be the reason for a result, or counts
 are missing.
-Without thresholds it is 1 if no answer was as expected.`,
+Without thresholds it is 1 if no answer was as expected, or if the report is INCOMPLETE.`,
 		Example: `  loadctl report checkout -o json
   loadctl report checkout --out checkout.loadctl
   loadctl report berlin.loadctl paris.loadctl
@@ -63,13 +63,13 @@ Without thresholds it is 1 if no answer was as expected.`,
 				if err != nil {
 					return err
 				}
-				return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Judged(rep))
+				return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Concluded(rep))
 			}
 			rep, err := reportOf(c, redis, args[0], append(files, args[1:]...))
 			if err != nil {
 				return err
 			}
-			return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Judged(rep))
+			return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Concluded(rep))
 		},
 	}
 	c.Flags().StringArrayVar(&files, "merge", nil, "add the counts from a `FILE` that a worker saved because Redis was away; may be repeated")

@@ -44,7 +44,8 @@ then the exit code is 1. If too few workers join within --start-timeout, the run
 exit code is 104.
 
 With --threshold the exit code is 0 if all passed, and 99 if one failed or is undecided. It is 98 if
-the run is not valid: its generator may be the reason for a result, or counts are missing.`,
+the run is not valid: its generator may be the reason for a result, or counts are missing. Without
+thresholds it is 1 if no answer was as expected, or if the report is INCOMPLETE.`,
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -106,7 +107,7 @@ func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progres
 		return fmt.Errorf("run %s: its dead-man's switch stopped it: Redis heard from no loadctl for %v; find out what delayed this command, or set a longer --deadman",
 			r.Name, r.Spec.Deadman)
 	}
-	return cmp.Or(cli.Judged(rep), err)
+	return cmp.Or(cli.Judged(rep), err, cli.Concluded(rep))
 }
 
 // stopAnyway stops the run, even if the command's own context has ended.

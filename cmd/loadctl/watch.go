@@ -19,7 +19,9 @@ func newWatchCommand(redis *cli.Redis) *cobra.Command {
 On a terminal this is a whole screen. Its keys change the run: + and - by 10 % of the rate, r sets
 a rate, space pauses and resumes, s stops. With --read-only they do not. q and Ctrl-C end the
 watching and print the report so far; the run goes on. If a part of the output is not a terminal,
-or with --plain, there is one line of progress.`,
+or with --plain, there is one line of progress.
+
+The exit code is that of loadctl report.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := cmp.Or(out.Check(), show.check()); err != nil {
@@ -34,7 +36,7 @@ or with --plain, there is one line of progress.`,
 			if err != nil {
 				return err
 			}
-			return cli.Judged(rep)
+			return cli.Concluded(rep)
 		},
 	}
 	show.AddFlags(c)

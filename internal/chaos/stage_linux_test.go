@@ -322,10 +322,14 @@ func (s *stage) complaints() string {
 // report returns the run's report, as far as there is one.
 func (s *stage) report() (r report.Report, ok bool) {
 	s.t.Helper()
-	text := s.loadctl("report", name, "-o", "json")
-	if err := json.Unmarshal([]byte(text), &r); err != nil {
-		s.t.Errorf("report: %v", err)
+	p := start(s.t, nil, s.url, "loadctl", "report", name, "-o", "json")
+	code := p.ends()
+	if err := json.Unmarshal([]byte(p.Stdout.String()), &r); err != nil {
+		s.t.Errorf("report: %v, exit code %d\n%s", err, code, p.Stderr.String())
 		return r, false
+	}
+	if want := map[bool]int{true: 1}[!r.Running && !r.Complete]; code != want {
+		s.t.Errorf("report: exit code %d, want %d\n%s", code, want, p.Stderr.String())
 	}
 	return r, true
 }

@@ -47,6 +47,15 @@ func Judged(rep report.Report) error {
 	return nil
 }
 
+// Concluded is Judged, and also returns an error if the report of a run that is over lacks something. A worker answers
+// for its own part only, so it uses Judged.
+func Concluded(rep report.Report) error {
+	if err := Judged(rep); err != nil || rep.Running || rep.Complete {
+		return err
+	}
+	return fmt.Errorf("run %s: the report is INCOMPLETE: %s", rep.Run, strings.Join(rep.Notes, "; "))
+}
+
 // failures names the most frequent class of failures, the most frequent status if that is the reason, and what to do.
 func failures(rep report.Report) string {
 	class, n := most(rep.Errors)

@@ -131,6 +131,36 @@ func TestFilesAgreeWithExitCode(t *testing.T) {
 	}
 }
 
+// TestIncompleteIsAnError: a report of a run that is over and lacks something is an error, unless thresholds or failures
+// tell more. For a worker it is not.
+func TestIncompleteIsAnError(t *testing.T) {
+	lacks := report.Report{Run: "x", Notes: []string{"worker w: its final snapshot is missing", "b"}}
+	const says = "run x: the report is INCOMPLETE: worker w: its final snapshot is missing; b"
+	if err := Concluded(lacks); err == nil || err.Error() != says || code(err) != CodeOther {
+		t.Errorf("%v", err)
+	}
+	if err := Judged(lacks); err != nil {
+		t.Errorf("a worker: %v", err)
+	}
+	for name, c := range map[string]struct {
+		change func(*report.Report)
+		code   int
+		says   string
+	}{
+		"complete":       {func(r *report.Report) { r.Complete = true }, CodeGood, ""},
+		"it goes on":     {func(r *report.Report) { r.Running = true }, CodeGood, ""},
+		"no good answer": {func(r *report.Report) { r.Errors = map[string]int64{"tls": 9} }, CodeOther, "run x: no answer was as expected: "},
+		"threshold":      {func(r *report.Report) { r.Thresholds = []threshold.Result{{Result: threshold.Failed}} }, CodeThreshold, "run x: 1 of 1 thresholds failed: "},
+		"nothing proved": {func(r *report.Report) { r.Thresholds = []threshold.Result{{Result: threshold.Undecided}} }, CodeInvalid, "run x proves nothing about the endpoint: the report is INCOMPLETE"},
+	} {
+		r := lacks
+		c.change(&r)
+		if err := Concluded(r); code(err) != c.code || err != nil && !strings.HasPrefix(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestNoGoodAnswer: a run that is over, without thresholds, and without one good answer is an error that says why.
 func TestNoGoodAnswer(t *testing.T) {
 	failed := func(change func(*report.Report)) report.Report {

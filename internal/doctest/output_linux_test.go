@@ -141,7 +141,7 @@ func phases(o *outputs) {
 	o.await(status, all(is("phase", "waiting"), is("members", number(5))))
 	o.print("loadctl set-rate phases 200")
 	o.print("loadctl report phases")
-	watch := o.begin(0, "loadctl watch phases")
+	watch := o.begin(1, "loadctl watch phases") // in the end the report is INCOMPLETE: two workers were killed
 
 	o.print("loadctl start phases")
 	o.await(status, all(is("phase", "running"), not(is("asked", number(0)))))
@@ -170,7 +170,7 @@ func phases(o *outputs) {
 	for _, p := range []*process{stays, replaced, leaves, newer, watch} {
 		o.result(p)
 	}
-	o.print("loadctl report phases")
+	o.result(o.begin(1, "loadctl report phases"))
 	o.print("loadctl events phases")
 	o.print("loadctl ls")
 }

@@ -224,8 +224,9 @@ func (e *ending) merged(files []string) report.Report {
 		args = append(args, "--merge", file)
 	}
 	var rep report.Report
-	if err := json.Unmarshal([]byte(e.loadctl(args...)), &rep); err != nil {
-		e.t.Fatal(err)
+	out, stderr, code := e.try(args...)
+	if err := json.Unmarshal([]byte(out), &rep); err != nil || code != verdict(rep) {
+		e.t.Fatalf("%v, exit code %d, want %d\n%s", err, code, verdict(rep), stderr)
 	}
 	return rep
 }

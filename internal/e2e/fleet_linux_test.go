@@ -171,9 +171,11 @@ func verdict(r report.Report) int {
 		return 98
 	case threshold.Failed, threshold.Undecided:
 		return 99
-	default:
-		return 0
 	}
+	if !r.Running && !r.Complete {
+		return 1
+	}
+	return 0
 }
 
 // written returns how many requests of a report must have arrived. A request that a stop catches before its first byte
