@@ -31,10 +31,10 @@ build: ## Build bin/loadctl and bin/loadworker
 demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
-# Packages whose tests run whole fleets of processes. They run after the units, four tests at once: on two cores more of
-# them take longer, and twice the CPU.
+# Packages whose tests run whole fleets of processes. They run after the units, four tests of a package at once: on two
+# cores more of them take longer, and twice the CPU.
 FLEETS := /internal/(e2e|chaos|doctest)$$
-# Many tests of units wait, so more packages run at once than there are cores: -p 4.
+# Many tests of units wait, so four packages run at once, also on two cores: -p 4.
 units   = $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find

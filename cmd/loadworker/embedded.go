@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"syscall"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/cli"
@@ -25,7 +26,7 @@ func (f *runFlags) host(ctx context.Context, create *spec.Spec, reach error, log
 		return nil, nil
 	}
 	server, err := embedded.Start(addresses[0], f.name)
-	if there := "redis://" + addresses[0]; err != nil && !f.once && f.hasRun(ctx, there) {
+	if there := "redis://" + addresses[0]; err != nil && !f.once && f.hasRun(ctx, there, log) {
 		f.redis.Use(there)
 		f.neighbour, f.out.Lost = true, true
 		log.Info("joining the run in the embedded Redis of another process on this machine", "LOADCTL_REDIS", there)
@@ -56,9 +57,10 @@ func (f *runFlags) host(ctx context.Context, create *spec.Spec, reach error, log
 // greeting is how long a Redis server on this machine may take to answer its first call.
 const greeting = 5 * time.Second
 
-// hasRun tells whether a server has a run of this name that has not ended. It waits for a run that is announced: two
-// workers that start together do not start two servers. With two servers they would send twice the rate.
-func (f *runFlags) hasRun(ctx context.Context, address string) bool {
+// hasRun tells whether a server has a run of this name that has not ended. It waits for a run that is announced, at most
+// --start-timeout: two workers that start together do not start two servers. With two servers they would send twice the
+// rate.
+func (f *runFlags) hasRun(ctx context.Context, address string, log *slog.Logger) bool {
 	connecting, cancel := context.WithTimeout(ctx, greeting)
 	defer cancel()
 	client, err := link.Connect(connecting, address)
@@ -66,19 +68,24 @@ func (f *runFlags) hasRun(ctx context.Context, address string) bool {
 		return false
 	}
 	defer cli.Close(client)
-	for {
-		coming, err := client.Exists(ctx, embedded.Announced(f.name)).Result()
-		if err != nil {
-			return false
-		}
+	if patience := f.start.Patience(); patience > 0 {
+		ctx, cancel = context.WithTimeout(ctx, patience)
+		defer cancel()
+	}
+	for waits := false; ; time.Sleep(lingerPoll) {
+		announced, _ := client.Exists(ctx, embedded.Announced(f.name)).Result()
 		r, err := run.Open(ctx, client, f.name)
-		if err == nil {
+		switch {
+		case err == nil:
 			return r.Ended.IsZero()
-		}
-		if !errors.Is(err, run.ErrNoRun) || coming == 0 {
+		case ctx.Err() != nil, errors.Is(err, syscall.ECONNREFUSED):
 			return false
+		case announced == 0 && (!waits || errors.Is(err, run.ErrNoRun)):
+			return false
+		case !waits:
+			waits = true
+			log.Info("waiting for another process on this machine to create the run", "LOADCTL_REDIS", address)
 		}
-		time.Sleep(lingerPoll)
 	}
 }
 

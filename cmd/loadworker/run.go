@@ -115,6 +115,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	}
 	err = f.takePart(c, server, create, target, reach, log)
 	if server != nil {
+		server.Created(f.name) // or it is not created any more
 		f.linger(c.Context(), server, log)
 		cli.Close(server)
 	}

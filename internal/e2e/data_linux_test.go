@@ -74,8 +74,8 @@ func TestRowsAreSentOnce(t *testing.T) {
 					t.Errorf("row %d arrived %d times", n, times)
 				}
 			}
-			incomplete, _, _ := b.try("report", "x") // a worker was killed
-			shown := incomplete + b.loadctl("status", "x") + b.loadctl("events", "x")
+			text, lacks, _ := b.try("report", "x") // the counts of the killed worker
+			shown := text + lacks + b.loadctl("status", "x") + b.loadctl("events", "x")
 			for _, p := range append(ps, guest) {
 				shown += p.Stdout.String() + p.Stderr.String()
 			}

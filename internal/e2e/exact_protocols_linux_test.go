@@ -78,7 +78,7 @@ func protocols(t *testing.T) map[string]protocol {
 			return n
 		}, reset: func() { store.Client().Del(t.Context(), "n") }},
 		"h2c":   counted(t, false, "--streams", "5", "-d", "hello ${ordinal}"),
-		"https": counted(t, true, "-k", "--max-connections", "4"), // a handshake that takes 2 s is too slow for this server
+		"https": counted(t, true, "-k", "--max-connections", "4"), // of more handshakes at once, some take longer than this server waits
 		// Redirects are for the target that blocks.
 		"h2c, blocking": counted(t, false, "--streams", "5", "--redirects", "1"),
 		"grpc": {args: []string{"--url", calls.URL() + "/loadctl.Echo/Say", "-d", `{"text": "hello ${ordinal}"}`, "--check", "body has hello"},

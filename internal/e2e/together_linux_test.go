@@ -9,7 +9,7 @@ import (
 )
 
 // TestEventsCloseTogether: workers leave or join, and a command follows at once. Each number that was asked for arrives
-// once, but for overrun. The report agrees with the server's own count: it is complete, with nothing skipped or lost.
+// once, but for overrun, and for what a stop drops. The report agrees with the server's own count: it is complete, with nothing skipped or lost.
 func TestEventsCloseTogether(t *testing.T) {
 	besides(t)
 	interrupt := func(ps ...*process) {
@@ -65,7 +65,7 @@ func TestEventsCloseTogether(t *testing.T) {
 				o.more(t, 300)
 				b.loadctl("pause", "x")
 			}
-			if c.command[0] != "stop" { // which drops what still waits for a connection
+			if c.command[0] != "stop" { // a stop drops what still waits for a connection, so nothing may wait
 				await.True(t, "the last request before the pause", func() bool { a := b.report("x").Audit; return a.Held == 0 && a.InFlight == 0 })
 				b.loadctl("stop", "x")
 			}

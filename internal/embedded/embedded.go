@@ -54,7 +54,7 @@ type Server struct {
 }
 
 // Announced is the key that announces a run: a process that hosts the server is about to create it.
-func Announced(run string) string { return "announced:" + run }
+func Announced(run string) string { return "{load:" + run + "}:announced" }
 
 // Start serves on addr, "host:port"; port 0 is a free one. All who reach the address may do everything, so it should be
 // one of this machine. The server runs until Close. From its first reply on it announces the runs.
@@ -73,7 +73,7 @@ func Start(addr string, runs ...string) (*Server, error) {
 	}
 	s := &Server{redis: redis, server: redis.Server(), socket: socket, url: "redis://" + socket.Addr().String(), id: strings.ToLower(rand.Text()), stop: make(chan struct{})}
 	for _, run := range runs {
-		_ = redis.Set(Announced(run), "") // there is no value of another type yet
+		_ = redis.Set(Announced(run), "") // it fails only for a key of another type, and there is no key yet
 	}
 	s.server.SetPreHook(s.guard)
 	s.ticking.Go(s.age)

@@ -61,7 +61,7 @@ func (s *shard) take(v lease.View, now int64) {
 	}
 	if v.Era == s.era {
 		s.advance(now, false)
-		s.slots.Learn(v.Laws)
+		s.slots.Learn(&v)
 		s.decide(s.at, true)
 	}
 	s.damage(&v)

@@ -81,7 +81,7 @@ func (s *shard) adopt(now int64) {
 	s.release(now)
 	changed := v.Laws != h.slots.View().Laws
 	if changed && v.Era == h.slots.View().Era {
-		h.slots.Learn(v.Laws)
+		h.slots.Learn(v)
 		s.countBeyond()
 		s.recallWaiting()
 		s.release(now)
@@ -143,15 +143,23 @@ func (s *shard) recall(x *pacer.Slot) {
 // when it ended. Other shards had come that far, so the worker has not handed them over. Call it after run has
 // returned.
 func (s *shard) countUnsent(reached int64) {
-	if v := s.arcs.newest.Load(); v != nil {
-		s.take(v)
-	}
-	var x pacer.Slot
-	for ; s.arcs.slots.Next(&x) && x.Due/1000 < reached; s.arcs.slots.Pop() {
-		if !s.again(&x) {
-			s.discard(&x)
+	count := func() {
+		var x pacer.Slot
+		for ; s.arcs.slots.Next(&x) && x.Due/1000 < reached; s.arcs.slots.Pop() {
+			if !s.again(&x) {
+				s.discard(&x)
+			}
 		}
 	}
+	if v := s.arcs.newest.Load(); v != nil {
+		if old := s.arcs.slots.View(); v.Era == old.Era && v.Laws != old.Laws { // it may have lost its pieces with this View
+			s.arcs.slots.Learn(v)
+			s.countBeyond()
+			count()
+		}
+		s.take(v)
+	}
+	count()
 }
 
 // reach notes that later slots are due after now, ns of the Redis clock.

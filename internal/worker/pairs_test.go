@@ -163,11 +163,7 @@ func TestTriples(t *testing.T) {
 // TestSequences plays random sequences of three to six events. LOADCTL_SEEDS is how many, LOADCTL_SEED the first.
 func TestSequences(t *testing.T) {
 	first, n := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 50)
-	seeds := []int{1651, 3201, 3632, 4910} // workers that sleep through a change of the rate, and leave when they wake
 	for seed := first; seed < first+n; seed++ {
-		seeds = append(seeds, seed)
-	}
-	for _, seed := range seeds {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		possible, kinds := events(), []string{"numbers", "plain", "limiter", "closed"}
 		kind := kinds[r.IntN(len(kinds))]
@@ -181,6 +177,21 @@ func TestSequences(t *testing.T) {
 			}
 		}
 		t.Run(name, func(t *testing.T) { simulate(t, func(t *testing.T) { play(t, kind, chosen, gaps) }) })
+	}
+}
+
+// TestSleepThroughAChange: a worker that is suspended while the rate changes, and leaves when it wakes up, accounts for no
+// slot that it did not own.
+func TestSleepThroughAChange(t *testing.T) {
+	for _, kind := range []string{"plain", "numbers", "limiter"} {
+		for _, asleep := range []string{"suspend 12 s", "suspend 40 s"} {
+			for _, change := range []string{"rate down", "rate up", "planned end"} {
+				t.Run(kind+", "+asleep+", "+change, func(t *testing.T) {
+					chosen := slices.Concat(named(asleep), named("two leave"), named(change))
+					simulate(t, func(t *testing.T) { play(t, kind, chosen, []time.Duration{400 * time.Millisecond, time.Second}) })
+				})
+			}
+		}
 	}
 }
 

@@ -208,7 +208,8 @@ func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 		switch {
 		case e.sent || e.view > h.agreed:
 		case e.at-minLead < max(now, reached):
-			e.at = now + releaseLead
+			// The shards may have looked far ahead, by a clock that was corrected since.
+			e.at = max(now+releaseLead, reached+minLead)
 			e.End = Later(e.End, h.view.Laws.Pos(e.at))
 			e.view, moved = h.view.Version+1, true
 		default:

@@ -188,6 +188,7 @@ func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 
 // Leave tells the server that this worker sends nothing any more that is due at reached or later, in µs of the Redis
 // clock. Call it after Run has returned. It tries until the server answers or ctx ends.
+// The Sink may get one more View, with the laws that the worker does not know.
 func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 	r.holder.Halt(reached)
 	for pause := firstPause; ; pause = min(2*pause, maxPause) {
@@ -196,7 +197,7 @@ func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 		for n := len(r.answers); n > 0; n-- { // answers to Run's attempts come first
 			if a := <-r.answers; a.err == nil && r.holder.Waiting() && a.seq == r.holder.Call().Seq {
 				r.holder.Heard(r.now(), a.reply)
-				if len(a.reply.Laws) > 0 { // this worker slept through them
+				if len(a.reply.Laws) > 0 { // no reply has brought them before
 					r.publish()
 				}
 				if a.reply.Status != MustClaim && len(r.holder.View().Held) == 0 {

@@ -148,20 +148,46 @@ func (s *Slots) Take(v *View) {
 	s.unite()
 }
 
-// Learn goes by other laws, and by the pieces and the promise of the View in force. A worker that was away may hear of laws
-// together with the loss of its pieces. Until its promise ended, slots of these laws were its own. The caller then takes
-// what is due, and goes by the whole View.
-func (s *Slots) Learn(laws *Laws) {
+// Learn goes by the laws of another View, and by the pieces and the promise of the View in force. A worker that was away
+// may hear of laws together with the loss of its pieces. Until its promise ended, slots of these laws were its own. A piece
+// that only the other View gives up ends where that View says: this may be before these laws. The caller then takes what is
+// due, and goes by the whole View.
+func (s *Slots) Learn(other *View) {
 	v := *s.view
-	if v.Laws == laws {
+	if v.Laws == other.Laws {
 		return
 	}
-	s.overrun(laws)
-	v.Laws = laws
+	s.overrun(other.Laws)
+	v.Laws = other.Laws
 	s.view, s.next = &v, nil
+	for _, e := range other.Ending {
+		if !slices.ContainsFunc(v.Ending, func(known Ending) bool { return known.id == e.id }) {
+			s.bound(e)
+		}
+	}
 	for i := range s.cursors {
 		s.seek(&s.cursors[i])
 	}
+}
+
+// bound ends the cursors of a piece where the piece is given up.
+func (s *Slots) bound(e Ending) {
+	var out []cursor
+	for _, c := range s.cursors {
+		lo, hi := max(c.lo, e.Lo), min(c.hi, e.Hi)
+		if c.id != 0 || lo >= hi {
+			out = append(out, c)
+			continue
+		}
+		before, in, after := c, c, c
+		before.hi, in.lo, in.hi, after.lo, in.end = lo, lo, hi, hi, e.End // no cursor of a held piece has an end
+		for _, c := range []cursor{before, in, after} {
+			if c.lo < c.hi {
+				out = append(out, c)
+			}
+		}
+	}
+	s.cursors = out
 }
 
 // inherit puts cursors on a piece. A cursor goes on from the old cursors that were on it, but not before the piece

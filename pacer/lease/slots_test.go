@@ -335,6 +335,31 @@ func TestSlotsGivenUpAgain(t *testing.T) {
 	}
 }
 
+// TestGivenUpBeforeALaw: a shard may hear at the same time that its worker gives up a piece, and of a law that the worker
+// did not know when it chose the end. Slots of that law are another worker's, and the shard sends none of them.
+func TestGivenUpBeforeALaw(t *testing.T) {
+	const quarter, half = circle.Units / 4, circle.Units / 2
+	laws, s, got := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), NewSlots(0, 1), map[Pos]int{}
+	v := View{Version: 1, Era: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: half, From: Pos{1, 0}}}, P: 10_000_000}
+	s.Take(&v)
+	due([]*Slots{s}, 1_950_000, got)
+	w := View{Version: 2, Era: 1, Laws: laws.With(constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: quarter, Hi: half, From: Pos{1, 0}}},
+		Ending: []Ending{{Seg: Seg{Lo: 0, Hi: quarter, From: Pos{1, 0}}, id: 1, End: Pos{1, 2500}, P: 10_000_000}}, P: 10_000_000}
+	s.Learn(&w)
+	due([]*Slots{s}, 2_000_000, got)
+	s.Take(&w)
+	due([]*Slots{s}, 3_000_000, got)
+	for k := range int64(1000) {
+		want := 0
+		if at := circle.At(900 + k); at >= quarter && at < half {
+			want = 1
+		}
+		if n := got[Pos{2, k}]; n != want {
+			t.Fatalf("slot %d of the second law was given out %d times, want %d", k, n, want)
+		}
+	}
+}
+
 // TestNeighboursUnite: pieces that came at different times become one cursor when both times are past.
 func TestNeighboursUnite(t *testing.T) {
 	laws := (*Laws)(nil).With(Law{Law: pacer.Law{ID: 1, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Plan: &Plan{}, End: pacer.Endless}).In(0)
