@@ -339,6 +339,10 @@ func TestPageMemoryOfARun(t *testing.T) {
 	}
 	heap, elements := after(scale(10*time.Second, time.Minute))
 	later, all := after(scale(20*time.Second, 10*time.Minute))
+	for i := range time.Duration(3) { // what the browser has not collected yet differs from look to look; what stays is in each
+		again, _ := after(scale(22*time.Second+2*i*time.Second, 10*time.Minute+i*time.Second))
+		later = min(later, again)
+	}
 	t.Logf("%.2f MB and %d elements, then %.2f MB and %d", heap/1e6, elements, later/1e6, all)
 	if later > 1.1*heap || all > elements+20 {
 		t.Errorf("the page grows from %.2f MB to %.2f MB, and from %d elements to %d", heap/1e6, later/1e6, elements, all)

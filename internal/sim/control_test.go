@@ -34,7 +34,7 @@ func rules() []rule {
 		{"again", "rates", 4, 5, model.Without{}, Broken{Again: true}, false},
 		{"past", "deserted", 32, 6, model.Without{Past: true}, Broken{}, true},
 		{"command", "lost-late", 15, 10, model.Without{Command: true}, Broken{}, true},
-		{"new-era", "eras", 149, 5, model.Without{NewEra: true}, Broken{}, false},
+		{"new-era", "eras", 182, 5, model.Without{NewEra: true}, Broken{}, false},
 	}
 }
 

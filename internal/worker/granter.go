@@ -436,14 +436,9 @@ func (g *granter) flush() {
 // later go back to the server, granted or not. Call it when neither run nor a shard is running.
 func (g *granter) countUnsent(reached int64) {
 	for _, v := range []*lease.View{g.feed.newest.Load(), g.feed.refused.Load()} {
-		if v == nil || v.Version <= g.slots.Version() {
-			continue
+		if v != nil && v.Version > g.slots.Version() {
+			g.slots.Take(v) // its laws may end before what is walked
 		}
-		if old := g.slots.View(); v.Era == old.Era && v.Laws != old.Laws { // it may have lost its pieces with this View
-			g.slots.Learn(v)
-			g.walk(reached)
-		}
-		g.slots.Take(v) // its laws may end before what is walked
 	}
 	g.walk(reached)
 	laws := g.slots.View().Laws

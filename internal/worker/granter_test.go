@@ -449,7 +449,7 @@ func TestGrantsAtAHalt(t *testing.T) {
 		{240_000, false, record.Counts{LateDropped: 200, Ungranted: 40}},
 		{350_000, false, record.Counts{LateDropped: 200, Ungranted: 150}},
 		{100_000, true, record.Counts{LateDropped: 100, Recalled: 50, Beyond: 50}},
-		{350_000, true, record.Counts{LateDropped: 200, Ungranted: 550, Recalled: 50, Beyond: 50}}, // 500 of the new law were its own
+		{350_000, true, record.Counts{LateDropped: 200, Ungranted: 50, Recalled: 50, Beyond: 50}},
 	} {
 		s := stepShard(&stepClient{}, 0, 1, testLimits())
 		s.granted = &granted{}

@@ -143,23 +143,15 @@ func (s *shard) recall(x *pacer.Slot) {
 // when it ended. Other shards had come that far, so the worker has not handed them over. Call it after run has
 // returned.
 func (s *shard) countUnsent(reached int64) {
-	count := func() {
-		var x pacer.Slot
-		for ; s.arcs.slots.Next(&x) && x.Due/1000 < reached; s.arcs.slots.Pop() {
-			if !s.again(&x) {
-				s.discard(&x)
-			}
-		}
-	}
 	if v := s.arcs.newest.Load(); v != nil {
-		if old := s.arcs.slots.View(); v.Era == old.Era && v.Laws != old.Laws { // it may have lost its pieces with this View
-			s.arcs.slots.Learn(v)
-			s.countBeyond()
-			count()
-		}
 		s.take(v)
 	}
-	count()
+	var x pacer.Slot
+	for ; s.arcs.slots.Next(&x) && x.Due/1000 < reached; s.arcs.slots.Pop() {
+		if !s.again(&x) {
+			s.discard(&x)
+		}
+	}
 }
 
 // reach notes that later slots are due after now, ns of the Redis clock.

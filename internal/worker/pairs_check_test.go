@@ -135,7 +135,7 @@ func (p *pair) checkForgot() {
 	if n.Sent != int64(len(p.sends)) {
 		p.t.Errorf("%d requests were sent, counted are %d", len(p.sends), n.Sent)
 	}
-	if p.arcs == nil { // no worker was left to restore it
+	if p.arcs == nil || p.deserted { // no worker was left to restore it
 		return
 	}
 	laws := p.arcs.Laws()
@@ -163,6 +163,8 @@ func (p *pair) checkNumbers() {
 	switch cut := len(p.lossy)+len(p.gone) > 0; {
 	case p.ousted() && cut: // it sends until its promise ends, as it does not hear of the other process
 		most = time.Duration(p.plan.Hold) * time.Microsecond
+	case p.forgot && len(p.deaf) > 0: // it had not heard of a change when the server forgot what it held
+		most = faultTime
 	case p.ousted(): // when it woke up, it sent what was due in the last --catch-up
 		most = DefaultCatchUp
 	}

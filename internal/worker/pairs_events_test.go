@@ -127,9 +127,19 @@ func oldState(d time.Duration) func(*pair, time.Duration) {
 				p.servers++
 				p.arcs = saved
 				p.arcs.Become(fmt.Sprint("server ", p.servers))
-				p.forgot = true
+				p.forgot, p.deserted = true, !slices.ContainsFunc(p.members, (*simMember).runs)
 			}
 		})
+	}
+}
+
+// runs reports whether a worker has not ended.
+func (m *simMember) runs() bool {
+	select {
+	case <-m.exited:
+		return false
+	default:
+		return true
 	}
 }
 

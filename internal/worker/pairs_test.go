@@ -15,13 +15,14 @@ import (
 // pair is a fleet of four workers in which events come close together.
 type pair struct {
 	*sim
-	kind    string
-	events  int
-	plan    model.Options // of the run as it began
-	stopped bool          // a user said so
-	servers int           // that have taken over
-	forgot  bool          // a server does not know all that happened before
-	removed time.Duration // when the run was removed; 0 = it was not
+	kind     string
+	events   int
+	plan     model.Options // of the run as it began
+	stopped  bool          // a user said so
+	servers  int           // that have taken over
+	forgot   bool          // a server does not know all that happened before
+	deserted bool          // all workers had ended then, so the server does not hear of the laws that it forgot
+	removed  time.Duration // when the run was removed; 0 = it was not
 }
 
 const (
@@ -192,6 +193,18 @@ func TestSleepThroughAChange(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// TestSleepThroughAStop: a worker that is suspended while a rate changes for some seconds, and hears of a stop when it wakes
+// up, accounts for no slot that it did not own. Its law is over by then, and so is the one that should have followed. The message
+// of the stop was lost.
+func TestSleepThroughAStop(t *testing.T) {
+	for _, kind := range []string{"plain", "numbers", "limiter"} {
+		t.Run(kind, func(t *testing.T) {
+			chosen := slices.Concat(named("rate over 2 s"), named("suspend 12 s"), named("lost messages"), named("stop"))
+			simulate(t, func(t *testing.T) { play(t, kind, chosen, []time.Duration{350 * time.Millisecond, 500 * time.Millisecond, 300 * time.Millisecond}) })
+		})
 	}
 }
 

@@ -541,24 +541,6 @@ func TestHandover(t *testing.T) {
 	}
 }
 
-// TestHaltedShardLearns: a shard that has ended hears of a new law and of the loss of its pieces in one View. It accounts
-// for each slot that was the worker's own before reached, by the old law and by the new one.
-func TestHaltedShardLearns(t *testing.T) {
-	s, first := stepShard(&stepClient{}, 0, 1, testLimits()), law(1, 0, 1000, 1000)
-	s.given(first)
-	v := *s.arcs.newest.Load()
-	s.take(&v)
-	s.halt()
-	w := v
-	w.Version++
-	w.Laws, w.Held = v.Laws.With(s.after(first, law(2, 100_000, 500, 1000), 100)), nil
-	s.arcs.newest.Store(&w)
-	s.countUnsent(300_000)
-	if n := counts(s, record.NewSnapshot("w", "1")); n.LateDropped != 200 || n.Slots()-n.Overrun() != 200 {
-		t.Errorf("%+v, want 100 slots of the old law and 100 of the new one", n)
-	}
-}
-
 // TestNumbersOfAFrozenShard: a shard that stood still while the rate fell drops what was due by the old rate, before it
 // hears of the new one. The new rate asks for these numbers again, and nobody has sent them: so they are sent.
 func TestNumbersOfAFrozenShard(t *testing.T) {

@@ -119,6 +119,12 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 		h.takeBack()
 		return r.Status == MustClaim
 	case Replaced, Gone:
+		if h.leaving == Halted { // what is due before was its own
+			for _, s := range h.view.Held {
+				h.given++
+				h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Seg: s, id: h.given, End: Later(h.last, s.From), P: h.view.P, sent: true})
+			}
+		}
 		h.view.Held = nil
 		h.view.Laws = h.view.Laws.With(r.Laws...)
 		h.view.Version++
@@ -128,9 +134,10 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	if h.view.Era != r.Era {
 		h.view.Ending = nil // what is left of the era before is past
 	}
+	before := min(h.view.Now, r.Now)
 	h.epoch, h.view.Era, h.view.Now, h.view.P = r.Epoch, r.Era, r.Now, r.P
-	// Laws that end by the new ones stay until the next reply: shards have sent some of their slots.
-	h.view.Laws = h.view.Laws.Trim(r.Now - keepLaws).With(r.Laws...).In(r.Era)
+	// Laws in force since the last reply stay, and so do those that end by the new ones: shards have come to their slots.
+	h.view.Laws = h.view.Laws.Trim(before - keepLaws).With(r.Laws...).In(r.Era)
 	if h.known = call.Known; len(r.Laws) > 0 {
 		h.known = r.Laws[len(r.Laws)-1].ID
 	}
