@@ -203,7 +203,9 @@ func TestSleepThroughAStop(t *testing.T) {
 	for _, kind := range []string{"plain", "numbers", "limiter"} {
 		t.Run(kind, func(t *testing.T) {
 			chosen := slices.Concat(named("rate over 2 s"), named("suspend 12 s"), named("lost messages"), named("stop"))
-			simulate(t, func(t *testing.T) { play(t, kind, chosen, []time.Duration{350 * time.Millisecond, 500 * time.Millisecond, 300 * time.Millisecond}) })
+			simulate(t, func(t *testing.T) {
+				play(t, kind, chosen, []time.Duration{350 * time.Millisecond, 500 * time.Millisecond, 300 * time.Millisecond})
+			})
 		})
 	}
 }
