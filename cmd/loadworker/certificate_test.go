@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,7 +114,7 @@ func TestClientCertificate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := arrived.Load() + calls.Calls()
-			_, stderr, code := execute(append([]string{"run", "--qps", "100", "-n", "10", "--cacert", k.cert, "--cert", k.cert, "--key", k.key}, args...)...)
+			_, stderr, code := execute(slices.Concat([]string{"run", "--qps", "100", "-n", "10", "--cacert", k.cert, "--cert", k.cert, "--key", k.key}, patient(), args)...)
 			if n := arrived.Load() + calls.Calls() - before; code != 0 || n < 10 {
 				t.Errorf("exit code %d, %d requests with the certificate\n%s", code, n, stderr)
 			}

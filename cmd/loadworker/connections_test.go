@@ -55,7 +55,7 @@ func TestConnections(t *testing.T) {
 	for name, start := range map[string]func(*httptest.Server){"plain": (*httptest.Server).Start, "tls": (*httptest.Server).StartTLS} {
 		t.Run(name, func(t *testing.T) {
 			d := dial(t, start)
-			args := []string{"run", "--run", name, "--url", d.URL, "-k", "--qps", "100", "-n", "20", "--max-connections", "40", "--no-check"}
+			args := append([]string{"run", "--run", name, "--url", d.URL, "-k", "--qps", "100", "-n", "20", "--max-connections", "40", "--no-check"}, patient()...)
 			cores := runtime.GOMAXPROCS(0) // each worker of this process before may have raised it
 			stdout, stderr, code := execute(append(args, "--preconnect", "40", "--laddr", "127.0.0.2", "--laddr", "::1", "--laddr", "127.0.0.3")...)
 			if code != cli.CodeGood || !strings.Contains(stderr, `msg="connections are open" open=40`) || !strings.Contains(stdout, "200: 20") {
