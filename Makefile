@@ -35,12 +35,14 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 # cores more of them take longer, and twice the CPU.
 FLEETS := /internal/(e2e|chaos|doctest)$$
 # Many tests of units wait, so four packages run at once, also on two cores: -p 4.
-units   = $$(go list ./... | grep -v -E '$(FLEETS)')
+# The package that takes longest begins, so it is not alone at the end.
+longest = $$(go list ./internal/worker)
+units   = $(longest) $$(go list ./... | grep -v -E '$(FLEETS)|/internal/worker$$')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find
 # there. TestPairs and its like play the same engines as the tests beside them, a thousand times.
 PURE   := /report(/|$$)|/lua$$|/internal/(compare|format|importer|model|outage|page|preview|printable|rehearsal|sim|spec|svg|ui|workload)$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|cookies|grpc|http1|rows|template|ws)$$
-raced   = $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
+raced   = $(longest) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)|/internal/worker$$')
 
 # make lint has vetted the code, and tests need no tables for debuggers: less to compile and to link.
 GO_TEST := go test -vet=off -ldflags=-w
