@@ -23,7 +23,7 @@ func chapters() []struct{ title, files string } {
 			"docs/search.md docs/max.md docs/limiters.md docs/target.md"},
 		{"Operate", "docs/deploy.md docs/outages.md docs/metrics.md docs/upgrade.md"},
 		{"Look up", "docs/flags.md docs/exit-codes.md docs/json.md docs/api.md docs/GLOSSARY.md CHANGELOG.md"},
-		{"How it works", "docs/guarantees.md docs/ARCHITECTURE.md docs/benchmarks.md docs/chaos.md docs/tests.md docs/comparison.md CONTRIBUTING.md"},
+		{"How it works", "docs/guarantees.md docs/ARCHITECTURE.md docs/benchmarks.md docs/chaos.md docs/pairs.md docs/tests.md docs/comparison.md CONTRIBUTING.md"},
 	}
 }
 
