@@ -101,8 +101,9 @@ sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks, all
 	LOADCTL_PAIRS=$(CURDIR)/docs/pairs.md go test -count=1 -timeout 30m -run TestPairs ./internal/worker
 	LOADCTL_SEEDS=10000 go test -count=1 -timeout 30m -run TestSequences ./internal/worker
 
-lint: ## Check formatting and run the linters of .golangci.yml
+lint: ## Check formatting, look for conflict markers, and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
+	@! grep -rnE '^(<{7}|>{7}) ' --exclude-dir={.git,bin,dist} . || { echo "these are conflict markers: choose, and delete them"; exit 1; }
 	@# Where a download fails, the linter says "no go files to analyze". So download before, and try again.
 	for module in . $(MODULES); do for wait in 5 30 0; do \
 		go -C $$module list -deps -test ./... >/dev/null && break; test $$wait != 0; sleep $$wait; done; done
