@@ -96,7 +96,7 @@ upgrade: ## Run this version beside the commit OTHER: they work together exactly
 	@.ci/setup all
 	LOADCTL_OTHER=$(OTHER) go test -count=1 -v -run TestVersions/real ./internal/e2e
 
-sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks, all pairs and 10,000 sequences of events (25 minutes)
+sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks, all pairs and 10,000 sequences of events (half an hour)
 	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
 	LOADCTL_PAIRS=$(CURDIR)/docs/pairs.md go test -count=1 -timeout 30m -run TestPairs ./internal/worker
 	LOADCTL_SEEDS=10000 go test -count=1 -timeout 30m -run TestSequences ./internal/worker

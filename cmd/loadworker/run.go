@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/embedded"
 	"github.com/loadctl/loadctl/internal/files"
 	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
@@ -113,17 +112,17 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	err = f.takePart(c, server, create, target, reach, log)
+	err = f.takePart(c, create, target, reach, log)
 	if server != nil {
-		server.Created(f.name) // or it is not created any more
+		server.Created(f.name) // or it never will be
 		f.linger(c.Context(), server, log)
 		cli.Close(server)
 	}
 	return err
 }
 
-// takePart connects to Redis, takes part in the run, and prints the report. The server is nil if this process hosts none.
-func (f *runFlags) takePart(c *cobra.Command, server *embedded.Server, create *spec.Spec, target targets.Target, reach error, log *slog.Logger) error {
+// takePart connects to Redis, takes part in the run, and prints the report.
+func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.Target, reach error, log *slog.Logger) error {
 	ctx := c.Context()
 	link, err := f.connect(ctx, log)
 	if err != nil {
@@ -136,9 +135,6 @@ func (f *runFlags) takePart(c *cobra.Command, server *embedded.Server, create *s
 	var r *run.Run
 	if err = apart(ctx, link.Client, target, log); err == nil { // before the run is created
 		r, err = f.enter(ctx, link.Client, create, reach, log)
-	}
-	if server != nil {
-		server.Created(f.name)
 	}
 	if err == nil {
 		warnLimiter(ctx, r, log)

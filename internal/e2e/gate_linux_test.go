@@ -129,45 +129,51 @@ func TestGate(t *testing.T) {
 		files.are(t, threshold.Failed, "latency:p(99)<100ms")
 		files.are(t, threshold.Passed, "audit", "generator", "errors:rate<1%")
 	})
-	t.Run("killed target", func(t *testing.T) {
-		t.Parallel()
-		b, dir := newBed(t), t.TempDir()
-		url, target := b.mortal()
-		flags := append(steadfast(), "--url", url, "--qps", "200", "--id", "w1")
-		p := b.worker("x", slices.Concat(flags, gateOut(dir), thresholds("errors:rate<50% over 1s", "status:count>0"))...)
-		await.True(t, "200 answers", func() bool { return b.soFar("x").Audit.Completed >= 200 })
-		target.Kill()
-		await.True(t, "two seconds with failures only", func() bool {
-			bad := 0
-			for _, point := range b.soFar("x").Series {
-				if point.Failed > 0 && point.OK == 0 {
-					bad++
-				}
+	t.Run("killed target", gateOfAKilledTarget)
+	t.Run("loadctl run", gateOfLoadctlRun)
+}
+
+// gateOfAKilledTarget: a condition over each second fails when the endpoint is gone.
+func gateOfAKilledTarget(t *testing.T) {
+	t.Parallel()
+	b, dir := newBed(t), t.TempDir()
+	url, target := b.mortal()
+	flags := append(steadfast(), "--url", url, "--qps", "200", "--id", "w1")
+	p := b.worker("x", slices.Concat(flags, gateOut(dir), thresholds("errors:rate<50% over 1s", "status:count>0"))...)
+	await.True(t, "200 answers", func() bool { return b.soFar("x").Audit.Completed >= 200 })
+	target.Kill()
+	await.True(t, "two seconds with failures only", func() bool {
+		bad := 0
+		for _, point := range b.soFar("x").Series {
+			if point.Failed > 0 && point.OK == 0 {
+				bad++
 			}
-			return bad >= 2
-		})
-		b.loadctl("stop", "x")
-		b.gated(p, dir)
-		if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<50% over 1s: 100.00 % in seconds") {
-			t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
 		}
-		b.gate("x", 99).are(t, threshold.Failed, "errors:rate<50% over 1s")
+		return bad >= 2
 	})
-	t.Run("loadctl run", func(t *testing.T) {
-		t.Parallel()
-		b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2}), t.TempDir()
-		worker := b.worker("x", "--wait", "--allow-any")
-		flags := append(steadfast(), "--url", web.URL(), "--qps", "100", "--duration", "1s", "-o", "text")
-		out, says, code := b.try(slices.Concat([]string{"run", "x"}, flags, gateOut(dir), thresholds("errors:rate<1%", "checks:count>0"))...)
-		if code != 99 || !strings.Contains(out, "✗ errors:rate<1%: ") || !strings.Contains(says, "error: run x: 1 of 2 thresholds failed: errors:rate<1%: ") {
-			t.Errorf("exit code %d: %s%s", code, out, says)
-		}
-		files := readGate(t, dir, 99)
-		files.are(t, threshold.Failed, "errors:rate<1%")
-		b.gate("x", 99).equal(t, files)
-		worker.wait(99)
-		b.worker("x", "--allow-any").wait(0) // a supervisor that restarts its worker
-	})
+	b.loadctl("stop", "x")
+	b.gated(p, dir)
+	if r, code, says := b.judged("x"); code != 99 || !strings.Contains(says, "errors:rate<50% over 1s: 100.00 % in seconds") {
+		t.Errorf("exit code %d, %+v: %s", code, r.Thresholds, says)
+	}
+	b.gate("x", 99).are(t, threshold.Failed, "errors:rate<50% over 1s")
+}
+
+// gateOfLoadctlRun: loadctl run, its worker and loadctl report agree, and a worker that joins later succeeds.
+func gateOfLoadctlRun(t *testing.T) {
+	t.Parallel()
+	b, web, dir := newBed(t), serve(t, arrivals.Options{ErrorShare: 0.2}), t.TempDir()
+	worker := b.worker("x", "--wait", "--allow-any")
+	flags := append(steadfast(), "--url", web.URL(), "--qps", "100", "--duration", "1s", "-o", "text")
+	out, says, code := b.try(slices.Concat([]string{"run", "x"}, flags, gateOut(dir), thresholds("errors:rate<1%", "checks:count>0"))...)
+	if code != 99 || !strings.Contains(out, "✗ errors:rate<1%: ") || !strings.Contains(says, "error: run x: 1 of 2 thresholds failed: errors:rate<1%: ") {
+		t.Errorf("exit code %d: %s%s", code, out, says)
+	}
+	files := readGate(t, dir, 99)
+	files.are(t, threshold.Failed, "errors:rate<1%")
+	b.gate("x", 99).equal(t, files)
+	worker.wait(99)
+	b.worker("x", "--allow-any").wait(0) // a supervisor that restarts its worker
 }
 
 func serve(t *testing.T, o arrivals.Options) *arrivals.Server {

@@ -9,7 +9,8 @@ import (
 )
 
 // TestEventsCloseTogether: workers leave or join, and a command follows at once. Each number that was asked for arrives
-// once, but for overrun, and for what a stop drops. The report agrees with the server's own count: it is complete, with nothing skipped or lost.
+// once, but for overrun, and for what a stop drops. The report agrees with the server's own count:
+// it is complete, with nothing skipped or lost.
 func TestEventsCloseTogether(t *testing.T) {
 	besides(t)
 	interrupt := func(ps ...*process) {

@@ -117,7 +117,7 @@ func (s *Server) age() {
 // URL returns the address in the form that --redis takes: redis://127.0.0.1:4711.
 func (s *Server) URL() string { return s.url }
 
-// Created ends the announcement of a run.
+// Created ends the announcement of a run: it is there, or it never will be.
 func (s *Server) Created(run string) { s.redis.Del(Announced(run)) }
 
 // Clients returns the number of open connections.
