@@ -280,6 +280,8 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	}
 	reported, began, lost := "", time.Now(), time.Time{}
 	for {
+		// Of the time of this reading, or a slow machine calls a silent worker one that has called.
+		waited := time.Since(began)
 		s, err := r.Presence(ctx)
 		if err != nil {
 			return c, err
@@ -308,7 +310,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		case forgotten > 0:
 			those = append(those, Pending{Silent: true, Promise: forgotten})
 		}
-		if text := fmt.Sprint(who(those)); waiting != nil && text != reported && time.Since(began) > commandDelay {
+		if text := fmt.Sprint(who(those)); waiting != nil && text != reported && waited > commandDelay {
 			waiting(those)
 			reported = text
 		}
