@@ -97,14 +97,14 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 }
 
 // Open returns how many slots the incarnation owned and has not accounted for, without those that may lie at or after the
-// end of their generation.
+// end of their generation. Of these it has accounted for as many as it has counted itself.
 func (w WorkerInput) Open() int64 {
 	var told record.Counts
 	if w.Total != nil {
 		told = w.Total.Counts
 	}
 	open := max(0, w.Leased-told.Slots())
-	return open - min(open, max(0, w.Beyond-told.Recalled))
+	return open - min(open, max(0, w.Beyond-max(told.Recalled, told.Overrun())))
 }
 
 // A Term is a named number of an equation.

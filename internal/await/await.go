@@ -16,10 +16,12 @@ import (
 )
 
 // The time between two looks at a condition is a twentieth of the time waited so far, within these bounds. So a wait is hardly
-// longer, and many waits at once leave the processor to what they wait for.
+// longer. After an expensive look, such as one that starts a process, the pause is three times its length. So many waits at
+// once leave the processor to what they wait for.
 const (
 	shortest = 5 * time.Millisecond
 	longest  = 50 * time.Millisecond
+	rest     = 3
 )
 
 // spare is the time before the end of go test in which a test cleans up and reports.
@@ -28,18 +30,30 @@ const spare = 20 * time.Second
 // True returns as soon as ok does. Only the goroutine of the test may call it.
 func True(t testing.TB, what string, ok func() bool) {
 	t.Helper()
+	look(t, what, ok, rest)
+}
+
+// look is True with a pause of so many times the length of a look.
+func look(t testing.TB, what string, ok func() bool, rest time.Duration) {
+	t.Helper()
 	began := time.Now()
-	for end := deadline(t); !ok(); time.Sleep(min(max(shortest, time.Since(began)/20), longest)) {
-		if !end.IsZero() && time.Now().After(end) {
+	for end := deadline(t); ; {
+		looks := time.Now()
+		if ok() {
+			return
+		}
+		now := time.Now()
+		if !end.IsZero() && now.After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
+		time.Sleep(max(min(max(shortest, now.Sub(began)/20), longest), rest*now.Sub(looks)))
 	}
 }
 
 // Polled is True for what only happens while poll is called. It polls without a pause, as long as little is missing.
 func Polled(t testing.TB, what string, poll func(), ok func() bool) {
 	t.Helper()
-	True(t, what, func() bool {
+	look(t, what, func() bool {
 		for range 20 {
 			if ok() {
 				return true
@@ -47,7 +61,7 @@ func Polled(t testing.TB, what string, poll func(), ok func() bool) {
 			poll()
 		}
 		return ok()
-	})
+	}, 0)
 }
 
 // Receive returns the next value of a channel, or the zero value if the channel is closed. Only the goroutine of the

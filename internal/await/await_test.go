@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -49,6 +50,22 @@ func TestWaitsSayWhatDidNotHappen(t *testing.T) {
 			t.Errorf("%s: %q", name, said)
 		}
 	}
+}
+
+// TestExpensiveLooksAreRare: a wait takes a quarter of a processor, or less, however expensive its looks are.
+func TestExpensiveLooksAreRare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var looked time.Duration
+		began := time.Now()
+		True(&limited{end: began.Add(time.Hour)}, "two seconds of looks", func() bool {
+			time.Sleep(200 * time.Millisecond)
+			looked += 200 * time.Millisecond
+			return looked == 2*time.Second
+		})
+		if took := time.Since(began); took != 9*600*time.Millisecond+looked {
+			t.Errorf("%v of looks took %v", looked, took)
+		}
+	})
 }
 
 // TestWaitsEnd: a wait ends when the event happens.

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,7 +60,13 @@ func TestOldState(t *testing.T) {
 		change func(*bed, []*process)
 		gone   int // workers that have left
 	}{
-		{"joined", func(b *bed, _ []*process) { b.worker("x", "--allow-any", "--id", "late") }, 0},
+		{"joined", func(b *bed, _ []*process) {
+			b.worker("x", "--allow-any", "--id", "late")
+			// Pieces that are on their way when Redis crashes have no owner for a while.
+			await.True(b.t, "slots of the joiner", func() bool {
+				return slices.ContainsFunc(b.read("x").Workers, func(w run.Worker) bool { return w.ID == "late" && w.Owned > 0 })
+			})
+		}, 0},
 		{"left", func(_ *bed, ps []*process) {
 			ps[0].signal(syscall.SIGTERM)
 			ps[0].wait(105)
