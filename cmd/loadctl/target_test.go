@@ -350,8 +350,8 @@ func TestTargetTLS(t *testing.T) {
 
 // TestTargetStall: a client that asks repeatedly meets each stall, and is answered at once after the last one.
 func TestTargetStall(t *testing.T) {
-	const length = time.Second
-	c := counting(t, "--stall", "1500ms:1s", "--stall", "50ms:1s")
+	const length = 2 * time.Second
+	c := counting(t, "--stall", "2500ms:2s", "--stall", "50ms:2s")
 	asking := client(t)
 	took := func() time.Duration {
 		began := time.Now()
@@ -359,12 +359,11 @@ func TestTargetStall(t *testing.T) {
 		return time.Since(began)
 	}
 	held := 0
-	await.True(t, "two stalls", func() bool {
-		if took() > length*3/4 {
+	await.Polled(t, "two stalls", func() {
+		if took() > length/2 {
 			held++
 		}
-		return held == 2
-	})
+	}, func() bool { return held == 2 })
 	await.True(t, "an answer at once", func() bool { return took() < length/2 })
 	c.end()
 }

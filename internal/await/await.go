@@ -16,12 +16,13 @@ import (
 )
 
 // The time between two looks at a condition is a twentieth of the time waited so far, within these bounds. So a wait is hardly
-// longer. After an expensive look, such as one that starts a process, the pause is three times its length. So many waits at
-// once leave the processor to what they wait for.
+// longer. After an expensive look, such as one that starts a process, the pause is three times its length, but not long:
+// what it waits for may pass. So many waits at once leave the processor to what they wait for.
 const (
 	shortest = 5 * time.Millisecond
 	longest  = 50 * time.Millisecond
 	rest     = 3
+	mostRest = 200 * time.Millisecond
 )
 
 // spare is the time before the end of go test in which a test cleans up and reports.
@@ -46,7 +47,7 @@ func look(t testing.TB, what string, ok func() bool, rest time.Duration) {
 		if !end.IsZero() && now.After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
-		time.Sleep(max(min(max(shortest, now.Sub(began)/20), longest), rest*now.Sub(looks)))
+		time.Sleep(max(min(max(shortest, now.Sub(began)/20), longest), min(rest*now.Sub(looks), mostRest)))
 	}
 }
 

@@ -52,17 +52,17 @@ func TestWaitsSayWhatDidNotHappen(t *testing.T) {
 	}
 }
 
-// TestExpensiveLooksAreRare: a wait takes a quarter of a processor, or less, however expensive its looks are.
+// TestExpensiveLooksAreRare: a wait takes a quarter of a processor, or less, if its looks are expensive.
 func TestExpensiveLooksAreRare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looked time.Duration
 		began := time.Now()
 		True(&limited{end: began.Add(time.Hour)}, "two seconds of looks", func() bool {
-			time.Sleep(200 * time.Millisecond)
-			looked += 200 * time.Millisecond
+			time.Sleep(50 * time.Millisecond)
+			looked += 50 * time.Millisecond
 			return looked == 2*time.Second
 		})
-		if took := time.Since(began); took != 9*600*time.Millisecond+looked {
+		if took := time.Since(began); took != 39*150*time.Millisecond+looked {
 			t.Errorf("%v of looks took %v", looked, took)
 		}
 	})

@@ -194,15 +194,27 @@ func TestClusterHangs(t *testing.T) {
 	}
 }
 
+// tried counts the tries of a command. One that begins when the call's time is over cannot send anything.
+type tried struct {
+	seen
+	command string
+	n       *atomic.Int64
+}
+
+func (h tried) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if end, ok := ctx.Deadline(); cmd.Name() == h.command && (!ok || time.Now().Before(end)) {
+			h.n.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
 // triesOf counts from now on how often a client of a cluster calls one of its nodes with this command.
 func triesOf(t *testing.T, client rdb.Client, command string) *atomic.Int64 {
 	t.Helper()
 	var tries atomic.Int64
-	count := seen(func(cmd redis.Cmder) {
-		if cmd.Name() == command {
-			tries.Add(1)
-		}
-	})
+	count := tried{command: command, n: &tries}
 	err := client.(*redis.ClusterClient).ForEachMaster(t.Context(), func(_ context.Context, node *redis.Client) error {
 		node.AddHook(count)
 		return nil
