@@ -34,17 +34,17 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 # Packages whose tests run whole fleets of processes. They run after the units, few tests of a package at once: on
 # two cores, with 16 of them, all take longer, and twice the CPU.
 FLEETS := /internal/(e2e|chaos|doctest)$$
-# Many tests of units wait, so more packages run at once than there are cores: -p. make test-all has more tests that wait.
-# The package that takes longest begins, so it is not alone at the end.
-longest = $$(go list ./internal/worker)
-units   = $(longest) $$(go list ./... | grep -v -E '$(FLEETS)|/internal/worker$$')
+# Many tests of units wait, so four packages run at once, also on two cores: -p 4.
+# The packages that take longest begin, so none is alone at the end.
+LONGEST := ./internal/worker ./internal/run ./targets ./internal/epoll ./internal/results ./cmd/loadctl
+units   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find
 # there. Nor in the tests SINGLE, in which one goroutine computes; TestPairs and its like play the same engines as the tests
 # beside them, a thousand times.
 PURE   := /report(/|$$)|/lua$$|/internal/(compare|format|importer|model|outage|page|preview|printable|rehearsal|sim|spec|svg|ui|workload)$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|cookies|grpc|http1|rows|template|ws)$$
 SINGLE := ^Test(Pairs|Triples|Sequences|Replay.*|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode)$$
-raced   = $(longest) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)|/internal/worker$$')
+raced   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
 
 # make lint has vetted the code, and tests need no tables for debuggers: less to compile and to link.
 GO_TEST := go test -vet=off -ldflags=-w
@@ -64,7 +64,7 @@ test-all: ## Test everything: also races, each protocol and fault, pages in a br
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
 	@.ci/tier races   $(GO_TEST) -short -race -p 4 -timeout 15m -skip '$(SINGLE)' $(raced)
-	@.ci/tier units   $(GO_TEST) -p 8 -timeout 15m $(units)
+	@.ci/tier units   $(GO_TEST) -p 4 -timeout 15m $(units)
 	@.ci/tier fleets  $(GO_TEST) -count=1 -p 2 -parallel 6 -timeout 20m $(fleets)
 	@.ci/tier shipped $(MAKE) --no-print-directory shipped
 

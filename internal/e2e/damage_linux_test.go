@@ -132,9 +132,9 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c rdb.C
 	d.more(b.t, rate/4)
 	began := b.status("x").StartedAt
 	key := strings.TrimSuffix(run.KeysOf("x").Spec, "spec") + part
-	if part == "totals" { // garbage takes the place of what is there
-		await.True(b.t, "counts of both workers", func() bool {
-			return strings.Count(strings.Join(b.redis.Client().HKeys(b.t.Context(), key).Val(), " "), ":seq") == 2
+	if mark := map[string]string{"totals": ":seq", "series": "/"}[part]; mark != "" { // garbage takes the place of what is there
+		await.True(b.t, "what both workers publish", func() bool {
+			return strings.Count(strings.Join(b.redis.Client().HKeys(b.t.Context(), key).Val(), " "), mark) == 2
 		})
 	}
 	if err := damage(b.t.Context(), b.redis.Client(), key); err != nil {
