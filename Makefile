@@ -32,7 +32,7 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 	bin/loadctl demo
 
 # Packages whose tests run whole fleets of processes. They run after the units, few tests of a package at once: on
-# two cores, with 16 of them, all take longer, and twice the CPU.
+# two cores, 16 at once take longer, and twice the CPU.
 FLEETS := /internal/(e2e|chaos|doctest)$$
 # Many tests of units wait, so four packages run at once, also on two cores: -p 4. make test-all has more tests that wait, so
 # it runs four tests of each at once.
@@ -44,7 +44,7 @@ fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # there. Nor in the tests SINGLE, in which one goroutine computes; TestPairs and its like play the same engines as the tests
 # beside them, a thousand times.
 PURE   := /report(/|$$)|/lua$$|/internal/(compare|format|importer|model|outage|page|preview|printable|rehearsal|sim|spec|svg|ui|workload)$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|cookies|grpc|http1|rows|template|ws)$$
-SINGLE := ^Test(Pairs|Triples|Sequences|Replay.*|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode)$$
+SINGLE := ^Test(Pairs|Triples|Sequences|ReplayOfManyRows|ReplayOfADay|ReplayKeepsCounts|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode)$$
 raced   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
 
 # make lint has vetted the code, and tests need no tables for debuggers: less to compile and to link.
@@ -55,13 +55,13 @@ test test-all acceptance chaos upgrade: export LOADCTL_COMMANDS := $(CURDIR)/bin
 tested:
 	@go build -o bin/tested/ ./cmd/loadctl ./cmd/loadworker
 
-test: ## Test all units, scripts and simulations, and a fleet for each promise (5 minutes; installs what it needs)
+test: ## Test all units, scripts and simulations, and a fleet for each promise (5 to 10 minutes; installs what it needs)
 	@.ci/setup test
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
 	@.ci/tier units  $(GO_TEST) -short -p 4 -timeout 15m $(units)
 	@.ci/tier fleets $(GO_TEST) -short -count=1 -p 1 -parallel 4 -timeout 15m $(fleets)
 
-test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 minutes)
+test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 to 30 minutes)
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
 	@.ci/tier races   $(GO_TEST) -short -race -p 4 -parallel 4 -timeout 15m -skip '$(SINGLE)' $(raced)

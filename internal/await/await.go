@@ -39,7 +39,7 @@ func look(t testing.TB, what string, ok func() bool, rest time.Duration) {
 	t.Helper()
 	began := time.Now()
 	for end := deadline(t); ; {
-		looks := time.Now()
+		before := time.Now()
 		if ok() {
 			return
 		}
@@ -47,7 +47,8 @@ func look(t testing.TB, what string, ok func() bool, rest time.Duration) {
 		if !end.IsZero() && now.After(end) {
 			t.Fatalf("waited in vain for %s", what)
 		}
-		time.Sleep(max(min(max(shortest, now.Sub(began)/20), longest), min(rest*now.Sub(looks), mostRest)))
+		patience := min(max(shortest, now.Sub(began)/20), longest)
+		time.Sleep(max(patience, min(rest*now.Sub(before), mostRest)))
 	}
 }
 

@@ -280,7 +280,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 	}
 	reported, began, lost := "", time.Now(), time.Time{}
 	for {
-		// Of the time of this reading, or a slow machine calls a silent worker one that has called.
+		// Taken before the reading: a slow machine may need long for it, and would call a silent worker one that has called.
 		waited := time.Since(began)
 		s, err := r.Presence(ctx)
 		if err != nil {
