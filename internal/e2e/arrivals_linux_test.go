@@ -1,10 +1,10 @@
 package e2e
 
 import (
+	"bufio"
 	"fmt"
 	"math"
-	"net/http"
-	"net/http/httptest"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -48,29 +49,53 @@ func (d *diary) release() {
 	}
 }
 
-func (d *diary) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	at := time.Now()
-	n, err := strconv.ParseInt(strings.TrimPrefix(r.URL.Path, "/"), 10, 64)
+// serve answers the requests of a connection.
+func (d *diary) serve(c net.Conn) {
+	answerAll(c, func(line string, at time.Time) {
+		if held := d.note(line, at); held != nil {
+			<-held
+		}
+	})
+}
+
+// answerAll answers each request of a connection after arrived, which gets its first line. It does little: times are exact
+// only if the machine has time to spare.
+func answerAll(c net.Conn, arrived func(line string, at time.Time)) {
+	for br := bufio.NewReader(c); ; {
+		line, err := br.ReadString('\n')
+		at := time.Now()
+		for header := line; err == nil && header != "\r\n"; {
+			header, err = br.ReadString('\n')
+		}
+		if err != nil {
+			return
+		}
+		arrived(line, at)
+		if _, err := c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")); err != nil {
+			return
+		}
+	}
+}
+
+// note notes the first line of a request. It returns what the answer waits for.
+func (d *diary) note(line string, at time.Time) (held chan struct{}) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
+	path := strings.TrimSuffix(strings.TrimPrefix(line, "GET "), " HTTP/1.1\r\n")
+	n, err := strconv.ParseInt(strings.TrimPrefix(path, "/"), 10, 64)
 	if err != nil {
-		d.bad = r.URL.Path
+		d.bad = path
 	}
 	d.at[n] = append(d.at[n], at)
 	d.all++
-	held := d.held
-	d.mu.Unlock()
-	if held != nil {
-		<-held
-	}
+	return d.held
 }
 
 // startDiary returns a new diary, and the URL of its requests.
 func startDiary(t *testing.T) (d *diary, url string) {
 	t.Helper()
 	d = &diary{at: map[int64][]time.Time{}}
-	s := httptest.NewServer(d)
-	t.Cleanup(s.Close)
-	return d, s.URL + "/${ordinal}"
+	return d, "http://" + echotest.Listen(t, "127.0.0.1:0", d.serve) + "/${ordinal}"
 }
 
 func (d *diary) count() int64 {

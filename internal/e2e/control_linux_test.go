@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
+	"net"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
 	"github.com/loadctl/loadctl/pacer"
@@ -455,7 +455,8 @@ type stalling struct {
 	until     atomic.Pointer[time.Time]
 }
 
-func (s *stalling) ServeHTTP(http.ResponseWriter, *http.Request) {
+// arrived waits for the end of the standstill.
+func (s *stalling) arrived(string, time.Time) {
 	if s.count.Add(1) == s.at.Load() {
 		until := time.Now().Add(s.length)
 		s.until.Store(&until)
@@ -473,10 +474,9 @@ func TestStalledServer(t *testing.T) {
 	requests, stall := scale[int64](1000, 10_000), scale(400*time.Millisecond, 2*time.Second)
 	s := &stalling{length: stall}
 	s.at.Store(requests * 3 / 10)
-	web := httptest.NewServer(s)
-	t.Cleanup(web.Close)
+	url := "http://" + echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { answerAll(c, s.arrived) })
 	b := &bed{t: t, redis: redistest.Start(t)}
-	p := b.worker("stall", append([]string{"--max-lag", "5s"}, append(unhurried(), "--url", web.URL, "--qps", scale("500", "1000"), "-n", fmt.Sprint(requests), "--max-connections", "64")...)...)
+	p := b.worker("stall", append([]string{"--max-lag", "5s"}, append(unhurried(), "--url", url, "--qps", scale("500", "1000"), "-n", fmt.Sprint(requests), "--max-connections", "64")...)...)
 	p.wait(0)
 	r := b.report("stall")
 	if n := s.count.Load(); n != requests || r.Audit.Sent != requests {

@@ -180,16 +180,21 @@ func (s *Snapshot) much(n int64, share float64) bool {
 	return n > 0 && float64(n) >= share*float64(s.Counts.Fired())
 }
 
-// delayed returns how many slots of a beat the worker itself may have delayed, by standing still or waiting for a core.
-// These come all at once and find few free connections.
+// delayed returns how many slots of a beat the worker itself may have delayed, by standing still, waiting for a core, or
+// having none because the hypervisor took it. These come all at once and find few free connections.
 func (s *Snapshot) delayed() int64 {
-	return max(s.Counts.SeenLate, int64(s.Self.waited().worst()*float64(s.Counts.Fired())))
+	stolen := 0.0
+	if s.Self.Steal.Over > 0 { // less is part of any beat
+		stolen = min(1, s.Self.Steal.worst()*float64(s.Self.Cores)) // all of it may be the time of one core
+	}
+	return max(s.Counts.SeenLate, int64((s.Self.waited().worst()+stolen)*float64(s.Counts.Fired())))
 }
 
 // spare tells whether the worker is known to have had time to spare in a beat. A worker without time to look for
-// answers finds its connections busy too, which is its own fault. So does one that waited too long for its cores.
+// answers finds its connections busy too, which is its own fault. So does one that waited too long for its cores. What the
+// hypervisor took counts as demand: many machines always lose some time to it, and still have time to spare.
 func (s *Self) spare() bool {
-	return (s.Shard.Known() || s.CPU.Known()) && s.demand() < spareLimit && s.waited().Over+s.Steal.Over == 0
+	return (s.Shard.Known() || s.CPU.Known()) && s.demand() < spareLimit && s.waited().Over == 0
 }
 
 // waited returns the wait for a core: that of the shards' threads if they have their own, because other threads may

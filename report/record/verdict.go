@@ -186,13 +186,13 @@ func tellNoRoom(s judged) string {
 }
 
 // tellAnswers says of a closed loop that the worker was not its limit. Seconds in which nothing was sent prove nothing,
-// nor do seconds in which the worker waited too long for its cores.
+// nor do seconds in which the worker waited too long for its cores. Demand contains what the hypervisor took.
 func tellAnswers(s judged) string {
 	self := &s.Self
 	if !s.closed || s.MostInFlight == 0 || !self.Demand.Known() || self.Demand.share() >= spareLimit {
 		return ""
 	}
-	if (self.waited().Over+self.Steal.Over)*2 > self.Wall {
+	if self.waited().Over*2 > self.Wall {
 		return ""
 	}
 	return fmt.Sprintf("the worker had %.0f %% of its time to spare: the endpoint, or the number of connections (%d), was the limit; "+

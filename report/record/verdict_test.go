@@ -111,7 +111,9 @@ func sharedVerdicts() []verdictCase {
 		{"too many in flight by its own fault", "generator/shard_cpu", func(s *record.Snapshot) {
 			s.Counts.NoRoom, s.Counts.Opening, s.Self.Shard.Worst = 500, 500, reporttest.Second*95/100
 		}},
-		{"busy while the hypervisor takes", "machine/steal", func(s *record.Snapshot) { s.Counts.Busy, s.Self.Steal = 500, part(0.06, 2*reporttest.Second) }},
+		{"busy while the hypervisor takes", "machine/steal endpoint/busy", func(s *record.Snapshot) { s.Counts.Busy, s.Self.Steal = 500, part(0.06, 2*reporttest.Second) }},
+		{"busy for as long as the hypervisor takes", "machine/steal", func(s *record.Snapshot) { s.Counts.Busy, s.Self.Steal = 134, part(0.06, 2*reporttest.Second) }},
+		{"too many in flight while the hypervisor takes", "machine/steal generator/max_in_flight", func(s *record.Snapshot) { s.Counts.NoRoom, s.Self.Steal = 135, part(0.06, 2*reporttest.Second) }},
 		{"busy, and with what the hypervisor takes no time to spare", "", func(s *record.Snapshot) {
 			s.Counts.Busy, s.Self.Shard.Worst, s.Self.Steal = 500, reporttest.Second*86/100, part(0.04, 2*reporttest.Second)
 		}},
