@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/loadctl/loadctl/internal/certtest"
 	"github.com/loadctl/loadctl/internal/rpctest"
 	"github.com/loadctl/loadctl/targets/status"
 )
@@ -189,8 +190,8 @@ func TestGRPCFailures(t *testing.T) {
 // TestGRPCAges: a server that closes connections when they are old loses no call and gets none twice, over TLS and a unix
 // socket as well.
 func TestGRPCAges(t *testing.T) {
-	trust := newAuthority(t)
-	certificate, err := tls.LoadX509KeyPair(trust.issue("localhost"))
+	trust := certtest.New(t)
+	certificate, err := tls.LoadX509KeyPair(trust.Issue("localhost"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestGRPCAges(t *testing.T) {
 			case "tls":
 				scheme = "grpcs"
 				options = append(options, rpc.Creds(credentials.NewServerTLSFromCert(&certificate)))
-				more = func(s *Spec) { s.CA, s.ConnectTo = trust.pem, []string{"localhost:1:" + l.Addr().String()} }
+				more = func(s *Spec) { s.CA, s.ConnectTo = trust.PEM, []string{"localhost:1:" + l.Addr().String()} }
 			case "unix":
 				l.Close()
 				path := filepath.Join(t.TempDir(), "s")

@@ -133,7 +133,7 @@ func (d *dialer) enter(ctx context.Context, c *conn) (*conn, error) {
 			return nil, fmt.Errorf("open a WebSocket to %s: %w", c.to.address, err)
 		}
 	case useRedis:
-		if err := logIn(c); err != nil {
+		if err := logIn(c.wire, c.to.login); err != nil {
 			c.close(false)
 			return nil, fmt.Errorf("log in to %s: %w", c.to.address, err)
 		}

@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/certtest"
 )
 
 // The connections opened ahead carry the requests, with and without TLS, and their number stays within the limit.
 func TestPreconnect(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t)
 	for scheme, o := range map[string]arrivals.Options{"http": {}, "https": {TLS: serverTLS(t, a, "good.example")}} {
 		t.Run(scheme, func(t *testing.T) {
 			s := arrive(t, o)
 			const connections = 40
-			target := open(t, Spec{URL: scheme + "://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}}, Local{MaxConnections: connections})
+			target := open(t, Spec{URL: scheme + "://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}}, Local{MaxConnections: connections})
 			if n := target.(*httpTarget).Preconnect(t.Context(), 30, time.Microsecond); n != 30 {
 				t.Fatalf("%d connections were opened", n)
 			}

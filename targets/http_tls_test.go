@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/certtest"
 )
 
 // serverTLS is the configuration of a server with a certificate for names.
-func serverTLS(t *testing.T, a *authority, names ...string) *tls.Config {
+func serverTLS(t *testing.T, a *certtest.Authority, names ...string) *tls.Config {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(a.issue(names...))
+	pair, err := tls.LoadX509KeyPair(a.Issue(names...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func serverTLS(t *testing.T, a *authority, names ...string) *tls.Config {
 }
 
 func TestTLS(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t)
 	config := serverTLS(t, a, "good.example")
 	var names []string
 	config.GetConfigForClient = func(h *tls.ClientHelloInfo) (*tls.Config, error) {
@@ -42,11 +43,11 @@ func TestTLS(t *testing.T) {
 		status int
 		class  string
 	}{
-		{"own authority", Spec{URL: "https://good.example", CA: a.pem}, 200, ""},
-		{"host header is not the name", Spec{URL: "https://good.example", CA: a.pem, Headers: []Header{{"Host", "x"}}}, 200, ""},
+		{"own authority", Spec{URL: "https://good.example", CA: a.PEM}, 200, ""},
+		{"host header is not the name", Spec{URL: "https://good.example", CA: a.PEM, Headers: []Header{{"Host", "x"}}}, 200, ""},
 		{"insecure", Spec{URL: "https://other.example", Insecure: true}, 200, ""},
 		{"unknown authority", Spec{URL: "https://good.example"}, 0, ClassTLS},
-		{"other name", Spec{URL: "https://other.example", CA: a.pem}, 0, ClassTLS},
+		{"other name", Spec{URL: "https://other.example", CA: a.PEM}, 0, ClassTLS},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			names = nil
@@ -60,9 +61,9 @@ func TestTLS(t *testing.T) {
 }
 
 func TestTLSKeepAlive(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t)
 	s := arrive(t, arrivals.Options{TLS: serverTLS(t, a, "good.example")})
-	target := open(t, Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}}, Local{})
+	target := open(t, Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}}, Local{})
 	first := do(t, target, 200, "")
 	for range 20 {
 		// The first request is counted without its handshake too.
@@ -78,8 +79,8 @@ func TestTLSKeepAlive(t *testing.T) {
 // On a connection that was idle, the wait for the answer begins as soon as a short request is written. If the request
 // took more than one record, the rest would never be written. The first request has the shortest records.
 func TestTLSRequestsOfAllLengths(t *testing.T) {
-	a := newAuthority(t)
-	spec := Spec{URL: "https://good.example", CA: a.pem, Body: make([]byte, 100), Timeout: 30 * time.Second}
+	a := certtest.New(t)
+	spec := Spec{URL: "https://good.example", CA: a.PEM, Body: make([]byte, 100), Timeout: 30 * time.Second}
 	head := len(open(t, spec, Local{}).(*httpTarget).first.wire) - len(spec.Body)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		for _, suite := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA} {
@@ -102,16 +103,16 @@ func TestTLSRequestsOfAllLengths(t *testing.T) {
 }
 
 func TestClientCertificate(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		config := serverTLS(t, a, "good.example")
 		config.MaxVersion = version
 		config.ClientAuth = tls.RequireAndVerifyClientCert
 		config.ClientCAs = x509.NewCertPool()
-		config.ClientCAs.AddCert(a.cert)
+		config.ClientCAs.AppendCertsFromPEM([]byte(a.PEM))
 		s := arrive(t, arrivals.Options{TLS: config})
-		spec := Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}}
-		cert, key := a.issue("client")
+		spec := Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}}
+		cert, key := a.Issue("client")
 		do(t, open(t, spec, Local{Cert: cert, Key: key}), 200, "")
 		// With TLS 1.3 the client learns of a refusal only after it believes to be done. If the request is written
 		// before that, a reset may hide the refusal.
@@ -132,7 +133,7 @@ func TestTLSToAPlainServer(t *testing.T) {
 
 // All connections but the first resume a session, with both versions of TLS.
 func TestTLSResumes(t *testing.T) {
-	a := newAuthority(t)
+	a := certtest.New(t)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		config := serverTLS(t, a, "good.example")
 		config.MinVersion, config.MaxVersion = version, version
@@ -144,7 +145,7 @@ func TestTLSResumes(t *testing.T) {
 			return nil
 		}
 		s := arrive(t, arrivals.Options{TLS: config})
-		target := open(t, Spec{URL: "https://good.example", CA: a.pem, ConnectTo: []string{"::" + s.Addr()}, NoKeepAlive: true}, Local{})
+		target := open(t, Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}, NoKeepAlive: true}, Local{})
 		for range 5 {
 			do(t, target, 200, "")
 		}

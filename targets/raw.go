@@ -29,14 +29,9 @@ const noPort = "0"
 // The rules of httpTarget hold here too: a request is tried on another connection only if the first one took none of
 // its bytes. A UDP socket that had no reply in time is closed, so that a late reply cannot be taken for another one's.
 type rawTarget struct {
+	rawRules
 	timeout time.Duration
-	to      endpoint
-	once    bool   // a connection carries one request
-	answers bool   // a reply is expected
-	later   bool   // the payload may have what earlier steps took
-	fixed   []byte // the payload; nil if it varies
-	fill    func(b []byte, r template.Request) []byte
-	expect  expectation
+	later   bool // the payload may have what earlier steps took
 	halted  func() bool
 	filler  filler
 	began   time.Time
@@ -47,6 +42,17 @@ type rawTarget struct {
 	readings sync.Pool // of reading
 	buffers  sync.Pool // *[]byte, for long replies
 	payloads sync.Pool // *[]byte, for payloads that vary
+}
+
+// rawRules is what a request of tcp, udp or redis is, and how its reply is read. It never changes.
+type rawRules struct {
+	to       endpoint
+	once     bool   // a connection carries one request
+	answers  bool   // a reply is expected
+	fixed    []byte // the payload; nil if it varies
+	fill     func(b []byte, r template.Request) []byte
+	expect   expectation
+	newReply func() reading
 }
 
 // checkRaw checks the spec of a tcp or udp target.
@@ -165,65 +171,81 @@ func bareExpectation(s Spec) (e expectation, err error) {
 
 // newRaw is the constructor of tcp and udp in the registry. The spec is valid.
 func newRaw(s Spec, local Local, connections *pool) (Target, error) {
-	t, u, err := newBare(s, local, connections)
+	rules, err := newRawRules(s, local.Tables)
 	if err != nil {
 		return nil, err
 	}
-	t.to.use = useRaw
-	if u.Scheme == "udp" {
-		t.to.network = "udp"
-	}
-	if t.expect, err = newRawExpectation(s); err != nil {
-		return nil, err
-	}
-	rule, err := parseReply(s.Reply)
-	if err != nil {
-		return nil, err
-	}
-	t.answers, t.later = rule.expected, len(s.taken) > len(s.takes)
-	t.readings.New = func() any { return reading(newPlainReading(&rule, s.bodyLimit(), t.expect.limits.Content)) }
-	body, err := s.parser(local.Tables)(string(s.Body), saltBody)
-	if err != nil {
-		return nil, fmt.Errorf("body: %w", err)
-	}
-	t.pay(body.Varies(), body.Append)
+	t := newBare(s, local, connections, rules)
+	t.later = len(s.taken) > len(s.takes)
 	return t, nil
 }
 
-// newBare returns what all targets without methods and headers have in common.
-func newBare(s Spec, local Local, connections *pool) (*rawTarget, *url.URL, error) {
-	_, u, err := s.kind()
+// newRawRules returns the rules of a valid spec of tcp or udp.
+func newRawRules(s Spec, tables Tables) (rawRules, error) {
+	r, u, err := newBareRules(s)
 	if err != nil {
-		return nil, nil, err
+		return r, err
+	}
+	r.to.use = useRaw
+	if u.Scheme == "udp" {
+		r.to.network = "udp"
+	}
+	if r.expect, err = newRawExpectation(s); err != nil {
+		return r, err
+	}
+	rule, err := parseReply(s.Reply)
+	if err != nil {
+		return r, err
+	}
+	limit, content := s.bodyLimit(), r.expect.limits.Content
+	r.answers, r.newReply = rule.expected, func() reading { return newPlainReading(&rule, limit, content) }
+	body, err := s.parser(tables)(string(s.Body), saltBody)
+	if err != nil {
+		return r, fmt.Errorf("body: %w", err)
+	}
+	r.pay(body.Varies(), body.Append)
+	return r, nil
+}
+
+// newBareRules returns what all rules have in common of requests without methods and headers.
+func newBareRules(s Spec) (r rawRules, u *url.URL, err error) {
+	if _, u, err = s.kind(); err != nil {
+		return r, nil, err
 	}
 	routes, err := parseRoutes(s.ConnectTo)
 	if err != nil {
-		return nil, nil, err
+		return r, nil, err
 	}
-	t := &rawTarget{timeout: s.timeout(), once: s.NoKeepAlive, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections}
+	r.once, r.to = s.NoKeepAlive, endpoint{network: "tcp", address: routes.apply(u.Hostname(), port(u))}
+	if s.UnixSocket != "" {
+		r.to.network, r.to.address = "unix", s.UnixSocket
+	}
+	return r, u, nil
+}
+
+// newBare returns a target with these rules.
+func newBare(s Spec, local Local, connections *pool, rules rawRules) *rawTarget {
+	t := &rawTarget{rawRules: rules, timeout: s.timeout(), halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}
 	t.talk = t.exchange
-	t.to = endpoint{network: "tcp", address: routes.apply(u.Hostname(), port(u))}
-	if s.UnixSocket != "" {
-		t.to.network, t.to.address = "unix", s.UnixSocket
-	}
 	if t.once {
 		t.pool.dials = 0 // opening connections is the normal work of such a load
 	}
+	t.readings.New = func() any { return t.newReply() }
 	t.payloads.New = func() any { return new([]byte) }
 	t.buffers.New = func() any {
 		buf := make([]byte, 64<<10) // a whole datagram
 		return &buf
 	}
-	return t, u, nil
+	return t
 }
 
 // pay sets the payload.
-func (t *rawTarget) pay(varies bool, fill func(b []byte, r template.Request) []byte) {
-	if t.fill = fill; !varies {
-		t.fixed = fill([]byte{}, template.Request{})
+func (r *rawRules) pay(varies bool, fill func(b []byte, r template.Request) []byte) {
+	if r.fill = fill; !varies {
+		r.fixed = fill([]byte{}, template.Request{})
 	}
 }
 
@@ -272,7 +294,7 @@ func (t *rawTarget) Do(ctx context.Context, call Call) (out Outcome) {
 		if reused && errors.Is(r.err, errHungUp) && ctx.Err() == nil && time.Now().Before(deadline) {
 			continue
 		}
-		if out.Class = classify(blame(ctx, r.err), ClassProtocol); out.Class == "" {
+		if out.Class = classify(blame(ctx, r.err), r.phase); out.Class == "" {
 			out.Class = r.failed
 		}
 		return out
@@ -283,9 +305,10 @@ func (t *rawTarget) Do(ctx context.Context, call Call) (out Outcome) {
 func (t *rawTarget) exchange(ctx context.Context, c *conn, reused bool, payload []byte, a *asking) (r reply) {
 	c.watch.begin(ctx)
 	n, earlier, err := t.write(c, reused, payload)
-	r.out, r.err, r.keep = int64(n), err, err == nil
+	r.out, r.err, r.keep, r.phase = int64(n), err, err == nil, ClassProtocol
 	switch {
 	case err != nil && (n == 0 || !t.answers || isTimeout(err)):
+		r.phase = ClassOther
 	case !t.answers:
 		r.failed = t.expect.failed(new(kept), time.Since(a.began), a.session)
 		if r.err = earlier; earlier != nil {

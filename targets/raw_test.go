@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,226 +13,25 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 )
 
-// echoLines answers each line with the same line.
-func echoLines(c net.Conn) {
-	for br := bufio.NewReader(c); ; {
-		line, err := br.ReadBytes('\n')
-		if err != nil {
-			return
-		}
-		if _, err := c.Write(line); err != nil {
-			return
-		}
-	}
-}
-
-// echoDatagrams answers each datagram with what f makes of it, until the test ends; nil is no answer.
-func echoDatagrams(t *testing.T, address string, f func(b []byte) [][]byte) string {
-	t.Helper()
-	c, err := net.ListenPacket("udp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	go func() {
-		for buf := make([]byte, 1<<16); ; {
-			n, from, err := c.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			for _, answer := range f(buf[:n]) {
-				c.WriteTo(answer, from)
-			}
-		}
-	}()
-	return c.LocalAddr().String()
-}
-
-func TestRawReplies(t *testing.T) {
-	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-		at := listen(t, "tcp", address, echoLines).String()
-		for _, c := range []struct {
-			body, reply string
-			checks      []string
-			class       string
-			in          int64
-		}{
-			{"hello\n", `until \n`, nil, "", 6},
-			{"hello\n", `until "lo\x0a"`, []string{"body has hello", "size < 7B", "time < 10s"}, "", 6},
-			{"hello\n", "bytes 6", []string{`body matches /^h.*o\n?$/`}, "", 6},
-			{"hello\n", `matches /o\n$/`, nil, "", 6},
-			{"hello\n", "any", []string{"body has x"}, "check body has x", 6},
-			{`{"a": 1}` + "\n", `until \n`, []string{"json a = 1"}, "", 9},
-			{"a ${ordinal}\n", `until \n`, []string{"body has 7"}, "", 4},
-			{"aabaab\n", "until aab\\n", nil, "", 7},
-			{"hello\n", "", nil, "", 0},
-			{"hello\n", "bytes 7", nil, ClassTimeout, 6},
-			{strings.Repeat("x", 20_000) + "\n", `until x\n`, []string{"size > 20kB"}, "", 20_001},
-		} {
-			s := Spec{URL: "tcp://" + at, Body: []byte(c.body), Reply: c.reply, Checks: c.checks, Timeout: 30 * time.Second}
-			if c.class == ClassTimeout {
-				s.Timeout = 50 * time.Millisecond
-			}
-			target := open(t, s, Local{})
-			for range 2 {
-				got := target.Do(t.Context(), Call{Number: 7})
-				if want := (Outcome{Class: c.class, BytesIn: c.in, BytesOut: int64(len(strings.ReplaceAll(c.body, "${ordinal}", "7")))}); got != want {
-					t.Errorf("%q, %s: %+v, want %+v", c.body[:min(20, len(c.body))], c.reply, got, want)
-				}
-			}
-		}
-	}
-}
-
-// TestUDPReplies: one datagram or several, silence, a late answer, and IPv6.
-func TestUDPReplies(t *testing.T) {
-	late := make(chan struct{})
-	var first atomic.Bool
-	first.Store(true)
-	for name, c := range map[string]struct {
-		answer func(b []byte) [][]byte
-		reply  string
-		want   []Outcome
-	}{
-		"echo":      {func(b []byte) [][]byte { return [][]byte{b} }, "any", []Outcome{{BytesIn: 2, BytesOut: 2}, {BytesIn: 2, BytesOut: 2}}},
-		"two":       {func(b []byte) [][]byte { return [][]byte{b, b} }, "bytes 4", []Outcome{{BytesIn: 4, BytesOut: 2}}},
-		"longer":    {func(b []byte) [][]byte { return [][]byte{make([]byte, 60_000)} }, "any", []Outcome{{BytesIn: 60_000, BytesOut: 2}}},
-		"empty":     {func(b []byte) [][]byte { return [][]byte{{}} }, "any", []Outcome{{BytesOut: 2}}},
-		"silence":   {func(b []byte) [][]byte { return nil }, "any", []Outcome{{Class: ClassTimeout, BytesOut: 2}}},
-		"unwanted":  {func(b []byte) [][]byte { return [][]byte{b, b} }, "any", []Outcome{{BytesIn: 2, BytesOut: 2}, {BytesIn: 2, BytesOut: 2}}},
-		"no answer": {func(b []byte) [][]byte { return [][]byte{b, b} }, "", []Outcome{{BytesOut: 2}, {BytesOut: 2}}},
-		"late": {func(b []byte) [][]byte {
-			if first.Swap(false) {
-				<-late
-				return [][]byte{[]byte("old")}
-			}
-			return [][]byte{b}
-		}, "any", []Outcome{{Class: ClassTimeout, BytesOut: 2}, {BytesIn: 2, BytesOut: 2}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
-				if name == "late" && address != "127.0.0.1:0" {
-					continue
-				}
-				at := echoDatagrams(t, address, c.answer)
-				s := Spec{URL: "udp://" + at, Body: []byte("hi"), Reply: c.reply, Timeout: 30 * time.Second}
-				if c.want[0].Class == ClassTimeout {
-					s.Timeout = 100 * time.Millisecond
-				}
-				target := open(t, s, Local{})
-				for i, want := range c.want {
-					if i == 1 && name == "late" {
-						close(late)
-					}
-					if got := target.Do(t.Context(), Call{}); got != want {
-						t.Errorf("%s %d: %+v, want %+v", address, i, got, want)
-					}
-				}
-			}
-		})
-	}
-}
-
-// TestUDPRefused: a host without a server says so, also to a datagram that expects no answer: then to the next one.
-func TestUDPRefused(t *testing.T) {
-	c, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	url := "udp://" + c.LocalAddr().String()
-	do(t, open(t, Spec{URL: url, Body: []byte("x"), Reply: "any"}, Local{}), 0, ClassConnect)
-	silent := open(t, Spec{URL: url, Body: []byte("x")}, Local{})
-	do(t, silent, 0, "")
-	if got := do(t, silent, 0, ClassConnect); got.BytesOut != 1 {
-		t.Errorf("%+v: it was sent", got)
-	}
-}
-
-// TestHostileRaw: whatever a server does, the request ends with the right class, and in bounded memory.
-func TestHostileRaw(t *testing.T) {
-	line := func(c net.Conn) { bufio.NewReader(c).ReadString('\n') }
-	forever := func(c net.Conn, b []byte) {
-		for {
-			if _, err := c.Write(b); err != nil {
-				return
-			}
-		}
-	}
-	for name, c := range map[string]struct {
-		serve func(c net.Conn)
-		reply string
-		class string
-	}{
-		"closes in the middle": {func(c net.Conn) { line(c); c.Write([]byte("hal")) }, `until \n`, ClassEOF},
-		"closes at once":       {func(c net.Conn) { line(c) }, "any", ClassEOF},
-		"never answers":        {func(c net.Conn) { io.Copy(io.Discard, c) }, "any", ClassTimeout},
-		"resets":               {func(c net.Conn) { line(c); c.(*net.TCPConn).SetLinger(0) }, "any", ClassReset},
-		"endless":              {func(c net.Conn) { line(c); forever(c, make([]byte, 1<<16)) }, `until \n`, ClassBodyLimit},
-		"endless, searched":    {func(c net.Conn) { line(c); forever(c, []byte(strings.Repeat("a", 1<<16))) }, "matches /(a+)+b/", ClassBodyLimit},
-		"drip, searched":       {func(c net.Conn) { line(c); forever(c, []byte("a")) }, "matches /(a+)+b/", ClassBodyLimit},
-	} {
-		t.Run(name, func(t *testing.T) {
-			at := listen(t, "tcp", "127.0.0.1:0", c.serve).String()
-			s := Spec{URL: "tcp://" + at, Body: []byte("x\n"), Reply: c.reply, Checks: []string{"body has x"}, Timeout: 2 * time.Minute} // the race detector is slow
-			if c.class == ClassTimeout {
-				s.Timeout = 50 * time.Millisecond
-			}
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			do(t, open(t, s, Local{}), 0, c.class)
-			runtime.GC()
-			if runtime.ReadMemStats(&after); after.HeapAlloc > before.HeapAlloc+8<<20 {
-				t.Errorf("%d bytes are held", after.HeapAlloc-before.HeapAlloc)
-			}
-		})
-	}
-}
-
-// TestRawConnections: connections are kept, unless they may not be, and a connection that the server closed costs
-// nothing.
-func TestRawConnections(t *testing.T) {
+// TestRawClosed: a connection that the server closed after a reply costs nothing.
+func TestRawClosed(t *testing.T) {
 	var accepted atomic.Int64
-	count := func(f func(c net.Conn)) func(c net.Conn) {
-		return func(c net.Conn) {
-			accepted.Add(1)
-			f(c)
-		}
-	}
-	one := func(c net.Conn) { // it answers one line and hangs up
+	at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { // it answers one line and hangs up
+		accepted.Add(1)
 		line, _ := bufio.NewReader(c).ReadBytes('\n')
 		c.Write(line)
+	}).String()
+	target := open(t, Spec{URL: "tcp://" + at, Body: []byte("a\n"), Reply: `until \n`, Timeout: time.Minute}, Local{})
+	const n = 5
+	for range n {
+		do(t, target, 0, "")
+		awaitHangUp(t, target.(*rawTarget))
 	}
-	chatty := func(c net.Conn) {
-		br := bufio.NewReader(c)
-		for {
-			if _, err := br.ReadBytes('\n'); err != nil {
-				return
-			}
-			c.Write([]byte("a\nb\n")) // in one packet
-		}
-	}
-	for name, c := range map[string]struct {
-		serve func(c net.Conn)
-		once  bool
-		want  int64
-	}{
-		"kept": {echoLines, false, 1}, "not kept": {echoLines, true, 5}, "closed by the server": {one, false, 5}, "more than a reply": {chatty, false, 5},
-	} {
-		accepted.Store(0)
-		at := listen(t, "tcp", "127.0.0.1:0", count(c.serve)).String()
-		target := open(t, Spec{URL: "tcp://" + at, Body: []byte("a\n"), Reply: `until \n`, NoKeepAlive: c.once, Timeout: 30 * time.Second}, Local{})
-		for range 5 {
-			do(t, target, 0, "")
-			if name == "closed by the server" {
-				awaitHangUp(t, target.(*rawTarget))
-			}
-		}
-		if n := accepted.Load(); n != c.want {
-			t.Errorf("%s: %d connections, want %d", name, n, c.want)
-		}
+	if accepted.Load() != n {
+		t.Errorf("%d connections, want %d", accepted.Load(), n)
 	}
 }
 
@@ -244,46 +42,6 @@ func awaitHangUp(t *testing.T, target *rawTarget) {
 	idle := target.pool.idle
 	target.pool.mu.Unlock()
 	await.True(t, "the end of the connection", func() bool { return len(idle) == 0 || idle[0].hungUp() })
-}
-
-// TestSendOnly: without a reply, every payload arrives once and whole, though the server answers and nobody reads that.
-func TestSendOnly(t *testing.T) {
-	var mu sync.Mutex
-	lines := map[string]int{}
-	at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
-		for br := bufio.NewReader(c); ; {
-			line, err := br.ReadString('\n')
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			lines[line]++
-			mu.Unlock()
-			if _, err := c.Write([]byte(line)); err != nil {
-				return
-			}
-		}
-	}).String()
-	target := open(t, Spec{URL: "tcp://" + at, Body: []byte("${ordinal} and a text that makes it longer\n")}, Local{MaxConnections: 2})
-	const n = 5000
-	for i := range uint64(n) {
-		if got := target.Do(t.Context(), Call{Number: i}); got.Class != "" {
-			t.Fatalf("%d: %+v", i, got)
-		}
-	}
-	all := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(lines)
-	}
-	await.True(t, fmt.Sprintf("%d lines", n), func() bool { return all() >= n })
-	mu.Lock()
-	defer mu.Unlock()
-	for line, times := range lines {
-		if times != 1 {
-			t.Errorf("%q arrived %d times", line, times)
-		}
-	}
 }
 
 // TestRawCanceled: a request ends with its context, and nothing is sent once the target is halted.
@@ -384,9 +142,9 @@ func TestRawSpecs(t *testing.T) {
 // TestMixedSchemes: the steps of a flow may be of different schemes, and share their connections' limit. What a step
 // takes of a reply fills a later one.
 func TestMixedSchemes(t *testing.T) {
-	at := listen(t, "tcp", "127.0.0.1:0", echoLines).String()
+	at := listen(t, "tcp", "127.0.0.1:0", echotest.Lines).String()
 	web := listen(t, "tcp", "127.0.0.1:0", answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).String()
-	udp := echoDatagrams(t, "127.0.0.1:0", func(b []byte) [][]byte { return [][]byte{b} })
+	udp := echotest.Datagrams(t, "127.0.0.1:0", func(b []byte) [][]byte { return [][]byte{b} })
 	s := Spec{Redirects: 1, Flows: []Flow{{Name: "f", Steps: []Step{
 		{Name: "line", URL: "tcp://" + at, Body: []byte("id=${ordinal}\n"), Reply: `until \n`, Takes: []Take{{"id", `regex /id=(\d+)/`}}},
 		{Name: "web", URL: "http://" + web + "/${id}"},
@@ -417,7 +175,7 @@ func TestRawLocals(t *testing.T) {
 	}
 	tcp := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
 		note(c.RemoteAddr())
-		echoLines(c)
+		echotest.Lines(c)
 	}).String()
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {

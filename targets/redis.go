@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"slices"
 	"strconv"
@@ -104,37 +105,47 @@ func redisLogin(u *url.URL) (string, error) {
 
 // newRedis is the constructor in the registry. The spec is valid.
 func newRedis(s Spec, local Local, connections *pool) (Target, error) {
-	t, u, err := newBare(s, local, connections)
+	rules, err := newRedisRules(s, local.Tables)
 	if err != nil {
 		return nil, err
 	}
-	t.to.use, t.answers = useRedis, true
+	return &redisTarget{newBare(s, local, connections, rules)}, nil
+}
+
+// newRedisRules returns the rules of a valid spec of redis.
+func newRedisRules(s Spec, tables Tables) (rawRules, error) {
+	r, u, err := newBareRules(s)
+	if err != nil {
+		return r, err
+	}
+	r.to.use, r.answers = useRedis, true
 	if u.Scheme == "rediss" {
-		t.to.name = u.Hostname()
+		r.to.name = u.Hostname()
 	}
-	if t.to.login, err = redisLogin(u); err != nil {
-		return nil, err
+	if r.to.login, err = redisLogin(u); err != nil {
+		return r, err
 	}
-	if t.expect, err = bareExpectation(s); err != nil {
-		return nil, err
+	if r.expect, err = bareExpectation(s); err != nil {
+		return r, err
 	}
-	text, err := s.parser(local.Tables)(string(s.Body), saltBody)
+	text, err := s.parser(tables)(string(s.Body), saltBody)
 	if err != nil {
-		return nil, fmt.Errorf("body: %w", err)
+		return r, fmt.Errorf("body: %w", err)
 	}
 	arguments, err := splitCommand(text)
 	if err != nil {
-		return nil, fmt.Errorf("body: %w", err)
+		return r, fmt.Errorf("body: %w", err)
 	}
-	t.readings.New = func() any { return reading(newRedisReading(s.bodyLimit(), t.expect.limits.Content)) }
-	t.pay(text.Varies(), func(b []byte, r template.Request) []byte {
+	limit, content := s.bodyLimit(), r.expect.limits.Content
+	r.newReply = func() reading { return newRedisReading(limit, content) }
+	r.pay(text.Varies(), func(b []byte, r template.Request) []byte {
 		b = appendSize(b, '*', len(arguments))
 		for _, a := range arguments {
 			b = appendArgument(b, func(b []byte) []byte { return a.Append(b, r) })
 		}
 		return b
 	})
-	return &redisTarget{t}, nil
+	return r, nil
 }
 
 // appendCommand appends a command.
@@ -164,21 +175,21 @@ func appendArgument(b []byte, fill func(b []byte) []byte) []byte {
 	return append(b, "\r\n"...)
 }
 
-// logIn sends the commands of the endpoint's login, and reads their replies.
-func logIn(c *conn) error {
-	if _, err := c.wire.Write([]byte(c.to.login)); err != nil {
+// logIn sends the commands of a login on a connection that was just opened, and reads their replies.
+func logIn(c io.ReadWriter, login string) error {
+	if _, err := io.WriteString(c, login); err != nil {
 		return err
 	}
 	// Commands look like replies, so a reading finds their ends.
 	r := newRedisReading(DefaultBodyLimit, 0)
-	for rest := []byte(c.to.login); len(rest) > 0; {
+	for rest := []byte(login); len(rest) > 0; {
 		r.begin()
 		used, _, err := r.feed(rest)
 		if err != nil {
 			return err
 		}
 		rest = rest[used:]
-		if _, err := c.ask(nil); err != nil {
+		if _, err := ask(c, nil); err != nil {
 			return err
 		}
 	}
@@ -187,16 +198,16 @@ func logIn(c *conn) error {
 
 // ask sends a command, if there is one, and returns the reply to it, byte by byte: so nothing behind it is lost. It is
 // for a few short commands, not for requests.
-func (c *conn) ask(command []byte) (string, error) {
+func ask(c io.ReadWriter, command []byte) (string, error) {
 	if len(command) > 0 {
-		if _, err := c.wire.Write(command); err != nil {
+		if _, err := c.Write(command); err != nil {
 			return "", err
 		}
 	}
 	r := newRedisReading(DefaultBodyLimit, longBuffer)
 	r.begin()
-	for one := c.buf[:1]; ; {
-		if _, err := c.wire.Read(one); err != nil {
+	for one := make([]byte, 1); ; {
+		if _, err := c.Read(one); err != nil {
 			return "", err
 		}
 		switch _, done, err := r.feed(one); {
@@ -237,7 +248,7 @@ func infoField(info, name string) string {
 // server asks the server of a connection who it is. A server that refuses to tell is a replyError; its address is known.
 func (c *conn) server() (RedisServer, error) {
 	server := RedisServer{Address: c.raw.RemoteAddr().String()}
-	text, err := c.ask(appendCommand(nil, "INFO", "server"))
+	text, err := ask(c.wire, appendCommand(nil, "INFO", "server"))
 	if err == nil {
 		server.ID, server.Version = RunID(text), infoField(text, "redis_version")
 	}

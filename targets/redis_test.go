@@ -1,13 +1,9 @@
 package targets
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -17,50 +13,6 @@ import (
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/targets/template"
 )
-
-func TestRedis(t *testing.T) {
-	server := redistest.Start(t)
-	client := server.Client()
-	for _, c := range []struct {
-		command string
-		checks  []string
-		class   string
-	}{
-		{"PING", []string{"body has PONG", "size < 5B"}, ""},
-		{"SET user:${ordinal} 'a b'", []string{"body has OK"}, ""},
-		{"GET user:${ordinal}", []string{`body matches /^a b$/`}, ""},
-		{`get "user:${ordinal}"` + "\n", nil, ""},
-		{"GET nobody", []string{"size > 0B"}, "check size > 0B"},
-		{`SET blob "\x00\xff\r\n"`, nil, ""},
-		{"STRLEN blob", []string{"body matches /^4$/"}, ""},
-		{"RPUSH list a '' \"c\"", nil, ""},
-		{"LRANGE list 0 -1", []string{`body matches /^a\n\nc$/`}, ""},
-		{`EVAL "return {1, {2, 'x', {}}, false}" 0`, []string{`body matches /^1\n2\nx\n$/`}, ""},
-		{"INCR list", nil, "reply WRONGTYPE"},
-		{"NOSUCH", nil, "reply ERR"},
-		{`EVAL "return redis.error_reply('SECRETCODE hidden')" 0`, nil, "reply"},
-		{`EVAL "return {redis.error_reply('ERR inside')}" 0`, []string{"body has inside"}, ""},
-		{"SET json '{\"a\": [1, ${ordinal}]}'", nil, ""},
-		{"GET json", []string{"json a.1 = 7"}, ""},
-		{"SET long ${uuid}${uuid}", nil, ""},
-	} {
-		target := open(t, Spec{URL: server.URL(), Body: []byte(c.command), Checks: c.checks}, Local{})
-		for range 2 {
-			if got := target.Do(t.Context(), Call{Number: 7}); got.Class != c.class || got.BytesIn == 0 || got.BytesOut == 0 || got.Status != 0 {
-				t.Errorf("%s: %+v, want %q", c.command, got, c.class)
-			}
-			if c.command[0] == 'R' {
-				break // else the list is longer
-			}
-		}
-	}
-	if blob := client.Get(t.Context(), "blob").Val(); blob != "\x00\xff\r\n" {
-		t.Errorf("%q", blob)
-	}
-	if long := client.Get(t.Context(), "long").Val(); len(long) != 72 || long[:36] == long[36:] {
-		t.Errorf("%q", long)
-	}
-}
 
 // TestRedisLogin: the login of the URL is used, never shown, and a wrong one fails each request. Each database is
 // another place.
@@ -91,25 +43,6 @@ func TestRedisLogin(t *testing.T) {
 	}
 }
 
-// TestRedisOverTLS: rediss:// checks the certificate.
-func TestRedisOverTLS(t *testing.T) {
-	a := newAuthority(t)
-	cert, key := a.issue("localhost")
-	ca := t.TempDir() + "/ca.pem"
-	if err := os.WriteFile(ca, []byte(a.pem), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	port := redistest.FreePort(t)
-	server := redistest.Start(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file", key, "--tls-ca-cert-file", ca, "--tls-auth-clients", "no")
-	_ = server
-	s := Spec{URL: fmt.Sprintf("rediss://localhost:%d", port), ConnectTo: []string{"localhost::127.0.0.1:"}, Body: []byte("PING"), Checks: []string{"body has PONG"}, CA: a.pem}
-	target := open(t, s, Local{})
-	do(t, target, 0, "")
-	do(t, target, 0, "")
-	s.CA = ""
-	do(t, open(t, s, Local{}), 0, ClassTLS)
-}
-
 // TestRedisServers: a target tells which servers its requests go to.
 func TestRedisServers(t *testing.T) {
 	server := redistest.Start(t)
@@ -118,52 +51,6 @@ func TestRedisServers(t *testing.T) {
 	got, err := target.(*mixTarget).Servers(t.Context())
 	if want := []RedisServer{{RunID(info), infoField(info, "redis_version"), server.Addr()}}; err != nil || !slices.Equal(got, want) || len(want[0].ID) != 40 {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
-	}
-}
-
-// TestHostileRedis: a server that announces more than it sends, or sends without end, costs no memory.
-func TestHostileRedis(t *testing.T) {
-	for text, class := range map[string]string{
-		"*2147483647\r\n":                    ClassEOF,
-		"$2147483647\r\nx":                   ClassEOF,
-		"$3\r\nabcd\r\n":                     ClassProtocol,
-		"$-2\r\n":                            ClassProtocol,
-		"+OK\n":                              ClassProtocol,
-		"HTTP/1.1 400 Bad Request\r\n\r\n":   ClassProtocol,
-		"$9999999999\r\n":                    ClassProtocol,
-		"-":                                  ClassEOF,
-		"*1\r\n$-1\r\n":                      "",
-		"*-1\r\n":                            "",
-		"*0\r\n":                             "",
-		"$0\r\n\r\n":                         "",
-		":5\r\n":                             "",
-		strings.Repeat("*1\r\n", 1e6) + ":1": ClassEOF,
-		"+" + strings.Repeat("x", 70_000):    ClassBodyLimit,
-		"-MOVED 1 h:1\r\n":                   "reply MOVED",
-		"-\r\n":                              "reply",
-	} {
-		at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
-			bufio.NewReader(c).ReadString('G')
-			c.Write([]byte(text))
-			c.(*net.TCPConn).CloseWrite()
-			c.Read(make([]byte, 1))
-		}).String()
-		do(t, open(t, Spec{URL: "redis://" + at, Body: []byte("PING"), Timeout: 30 * time.Second}, Local{}), 0, class)
-	}
-	at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
-		c.Write([]byte("*2147483647\r\n"))
-		for {
-			if _, err := c.Write([]byte(strings.Repeat("$5\r\nabcde\r\n", 1000))); err != nil {
-				return
-			}
-		}
-	}).String()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	do(t, open(t, Spec{URL: "redis://" + at, Body: []byte("PING"), Checks: []string{"body has x"}}, Local{}), 0, ClassBodyLimit)
-	runtime.GC()
-	if runtime.ReadMemStats(&after); after.HeapAlloc > before.HeapAlloc+8<<20 {
-		t.Errorf("%d bytes are held", after.HeapAlloc-before.HeapAlloc)
 	}
 }
 

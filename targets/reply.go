@@ -180,7 +180,8 @@ func (r *plainReading) feed(b []byte) (used int, done bool, err error) {
 	used, done = len(b), true
 	switch {
 	case r.rule.count > 0:
-		done = r.length+int64(len(b)) >= r.rule.count
+		used = int(min(int64(len(b)), r.rule.count-r.length))
+		done = r.length+int64(used) == r.rule.count
 	case len(r.rule.until) > 0:
 		used, done = r.ends(b)
 	}

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/url"
 	"slices"
 	"time"
 
@@ -13,11 +14,11 @@ import (
 	"github.com/loadctl/loadctl/targets/http2"
 )
 
-// A Wire is a target of HTTP or WebSocket as bytes, for an engine that owns its sockets: where to connect, what to write,
+// A Wire is a target as bytes, for an engine that owns its sockets: where to connect, what to write,
 // and how to classify the answer. It follows the same rules as the Target that New returns for the same Spec, with the
 // same outcomes. It never changes, so any number of connections can share it.
 type Wire struct {
-	Network   string        // "tcp" or "unix"
+	Network   string        // "tcp", "udp" or "unix"
 	Address   string        // host:port to connect to, after ConnectTo; the port is a number. Or the path of a unix socket
 	Name      string        // of the server in TLS: see Secure; "" without TLS
 	Request   []byte        // head and body, to be written unchanged; nil if each request has another: see Fill
@@ -45,7 +46,8 @@ type Wire struct {
 	mix     *Mix
 	steps   []*Wire
 
-	messages   *messages   // of WebSocket; nil for HTTP
+	raw        *rawRules   // of tcp, udp and redis; else nil
+	messages   *messages   // of WebSocket; else nil
 	credential *Credential // for its handshakes
 }
 
@@ -73,8 +75,8 @@ func (w *Wire) Ahead(n int) []int {
 	return w.mix.Ahead(n)
 }
 
-// NewWire returns the Wire of spec. ok is false if the target needs more than one exchange of bytes (redirects to
-// follow, another scheme); then use New. It fails where New would, and opens no connection.
+// NewWire returns the Wire of spec. ok is false if the target has none (HTTP/3, redirects to follow, no connections); then
+// use New. It fails where New would, and opens no connection.
 //
 // If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
@@ -122,47 +124,9 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	sockets := u.Scheme == "ws" || u.Scheme == "wss"
-	if u.Scheme != "http" && u.Scheme != "https" && !sockets && !IsGRPC(spec.URL) || spec.Redirects > 0 && !IsGRPC(spec.URL) || spec.version() == HTTP3 {
-		return nil, false, nil
-	}
-	routes, err := parseRoutes(spec.ConnectTo)
-	if err != nil {
-		return nil, false, err
-	}
-	expect, err := spec.expectation()
-	if err != nil {
-		return nil, false, err
-	}
-	m, err := newMessage(spec, u, endpoint{}, spec.parser(local.Tables), local.Credential)
-	if err != nil {
-		return nil, false, err
-	}
 	w = &Wire{
-		scheme: m.scheme(), Network: "tcp", Address: routes.apply(u.Hostname(), port(u)), Request: m.wire, Head: spec.method() == "HEAD", Close: m.close,
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
-		Halted: local.Halted, Limits: expect.limits, expect: expect, message: m, filler: newFiller(local),
-	}
-	if spec.version() == HTTP2 && !sockets {
-		w.Streams = spec.streams()
-		if w.Request != nil {
-			w.Encoded = new(http2.Request)
-			if err := w.Encode(w.Encoded, w.Request); err != nil {
-				return nil, false, err
-			}
-		}
-	}
-	if spec.UnixSocket != "" {
-		w.Network, w.Address = "unix", spec.UnixSocket
-	}
-	if w.scheme == "https" {
-		w.Name, w.secure = u.Hostname(), secure.Clone()
-		w.secure.ServerName, w.secure.NextProtos = w.Name, spec.protocols()
-	}
-	if sockets {
-		if err := w.useMessages(spec, u, local, secure); err != nil {
-			return nil, false, err
-		}
+		Halted: local.Halted, filler: newFiller(local),
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -170,7 +134,55 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if w.Halted == nil {
 		w.Halted = func() bool { return false }
 	}
-	return w, true, nil
+	switch u.Scheme {
+	case "tcp", "udp", "redis", "rediss":
+		return w, true, w.useRaw(spec, u, local, secure)
+	case "ws", "wss":
+		return w, true, w.useMessages(spec, u, local, secure)
+	case "noop":
+		return nil, false, nil
+	}
+	if spec.Redirects > 0 && !IsGRPC(spec.URL) || spec.version() == HTTP3 {
+		return nil, false, nil
+	}
+	return w, true, w.useHTTP(spec, u, local, secure)
+}
+
+// useHTTP makes the Wire one of http or grpc.
+func (w *Wire) useHTTP(spec Spec, u *url.URL, local Local, secure *tls.Config) (err error) {
+	if err := w.lead(spec, u); err != nil {
+		return err
+	}
+	if w.expect, err = spec.expectation(); err != nil {
+		return err
+	}
+	if w.message, err = newMessage(spec, u, endpoint{}, spec.parser(local.Tables), local.Credential); err != nil {
+		return err
+	}
+	w.scheme, w.Request, w.Head, w.Close, w.Limits = w.message.scheme(), w.message.wire, spec.method() == "HEAD", w.message.close, w.expect.limits
+	if w.scheme == "https" {
+		w.Name, w.secure = u.Hostname(), secure.Clone()
+		w.secure.ServerName, w.secure.NextProtos = w.Name, spec.protocols()
+	}
+	if spec.version() != HTTP2 {
+		return nil
+	}
+	w.Streams = spec.streams()
+	if w.Request == nil {
+		return nil
+	}
+	w.Encoded = new(http2.Request)
+	return w.Encode(w.Encoded, w.Request)
+}
+
+// lead sets where connections go.
+func (w *Wire) lead(spec Spec, u *url.URL) error {
+	routes, err := parseRoutes(spec.ConnectTo)
+	w.Network, w.Address = "tcp", routes.apply(u.Hostname(), port(u))
+	if spec.UnixSocket != "" {
+		w.Network, w.Address = "unix", spec.UnixSocket
+	}
+	return err
 }
 
 // mixesVersions reports whether some steps use HTTP/2 and others do not.
@@ -181,8 +193,11 @@ func (w *Wire) mixesVersions() bool {
 // Fill returns what to write for a call of the Wire's step. It writes into b, over what was there, and grows it if it has
 // no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, c Call) []byte {
-	if w.messages != nil {
+	switch {
+	case w.messages != nil:
 		return w.messages.fill(b, w.filler.request(c))
+	case w.raw != nil:
+		return w.raw.fill(b[:0], w.filler.request(c))
 	}
 	return w.message.fill(b, w.filler.request(c), c.Session)
 }
@@ -218,8 +233,11 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 // syscall.Errno; an expired deadline os.ErrDeadlineExceeded; a request that was not written because of Halted
 // context.Canceled.
 func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) Outcome {
-	if w.messages != nil {
+	switch {
+	case w.messages != nil:
 		return w.messages.outcome(a, took, err, rest, session)
+	case w.raw != nil:
+		return w.raw.outcome(a, took, err, rest, session)
 	}
 	return w.expect.outcome(a, took, err, rest, session)
 }

@@ -27,7 +27,7 @@ type wsTarget struct {
 
 // newWS is the constructor of ws and wss in the registry. The spec is valid.
 func newWS(s Spec, local Local, connections *pool) (Target, error) {
-	raw, u, err := newBare(s, local, connections)
+	rules, u, err := newBareRules(s)
 	if err != nil {
 		return nil, err
 	}
@@ -35,8 +35,9 @@ func newWS(s Spec, local Local, connections *pool) (Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &wsTarget{raw, m}
-	t.talk, t.login, t.fill = t.exchange, m.varies, m.fill
+	rules.fill = m.fill
+	t := &wsTarget{newBare(s, local, connections, rules), m}
+	t.talk, t.login = t.exchange, m.varies
 	t.to.use, t.to.login = useWS, m.head
 	if u.Scheme == "wss" {
 		t.to.name = u.Hostname()
@@ -53,7 +54,7 @@ func (t *wsTarget) exchange(ctx context.Context, c *conn, reused bool, payload [
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.watch.begin(ctx)
-	r.status = t.messages.status()
+	r.status, r.phase = t.messages.status(), ClassProtocol
 	if t.messages.sends {
 		r.err = t.send(c, reused, payload, &r)
 	}

@@ -16,15 +16,30 @@ import (
 // by Open, and Fill returns a frame. Request is nil.
 func (w *Wire) Sockets() bool { return w.messages != nil }
 
-// Replies reports whether a message is answered: by the one that ends what Socket.Feed takes.
-func (w *Wire) Replies() bool { return w.messages.answers }
+// Replies reports whether a reply is expected. It ends what Feed of the Reply takes, or of the Socket.
+func (w *Wire) Replies() bool {
+	switch {
+	case w.messages != nil:
+		return w.messages.answers
+	case w.raw != nil:
+		return w.raw.answers
+	}
+	return true
+}
 
 // Expect makes s look for the reply to the request that was just written, or will be.
 func (w *Wire) Expect(s *Socket) { s.expect(w.messages) }
 
-// Open makes the handshake on a connection that was just opened, for the request of a call. It takes as long as the
-// connection does. Its error is for Outcome.
+// Opens reports whether something has to be said on a new connection before its first request: see Open. TLS is not
+// meant.
+func (w *Wire) Opens() bool { return w.messages != nil || w.raw != nil && w.raw.to.login != "" }
+
+// Open makes the handshake of WebSocket on a connection that was just opened, for the request of a call, or logs in. It
+// takes as long as the connection does. Its error is for Outcome. The Socket is nil if there is none.
 func (w *Wire) Open(c io.ReadWriter, call Call) (*Socket, error) {
+	if w.raw != nil {
+		return nil, logIn(c, w.raw.to.login)
+	}
 	h := handshake{head: w.messages.head, credential: w.credential, halted: w.Halted, answer: new(http1.Response), buf: make([]byte, readBuffer)}
 	if w.messages.varies != nil {
 		h.head = w.messages.varies(w.filler.request(call))
@@ -48,24 +63,29 @@ func (s *Socket) Greeting() []byte {
 
 // useMessages makes the Wire one of ws or wss.
 func (w *Wire) useMessages(s Spec, u *url.URL, local Local, secure *tls.Config) (err error) {
+	if err := w.lead(s, u); err != nil {
+		return err
+	}
 	if w.messages, err = newMessages(s, u, local.Tables); err != nil {
 		return err
 	}
-	w.Request, w.Head, w.Close, w.credential = nil, false, s.NoKeepAlive, local.Credential
-	w.expect = w.messages.expect
+	w.Close, w.credential = s.NoKeepAlive, local.Credential
 	if u.Scheme == "wss" {
 		w.Name, w.secure = u.Hostname(), secure.Clone()
-		w.secure.ServerName = w.Name
+		w.secure.ServerName, w.secure.NextProtos = w.Name, []string{protocolHTTP1}
 	}
 	return nil
 }
 
 // Handshake distinguishes connections that carry different things to the same address; "" for HTTP.
 func (w *Wire) Handshake() string {
-	if w.messages == nil {
-		return ""
+	switch {
+	case w.messages != nil:
+		return useWS + w.messages.head
+	case w.raw != nil:
+		return w.raw.to.use + w.raw.to.login
 	}
-	return useWS + w.messages.head
+	return ""
 }
 
 // outcome is Wire.Outcome. a is the Socket if it is open.

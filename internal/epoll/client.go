@@ -98,7 +98,7 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 	for p := c.take(now, h); p != nil; p = c.take(now, h) {
 		p.wire = wire
 		p.begin(worker.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
-		p.answer.Begin(wire.Limits, wire.Head)
+		p.beginReply()
 		if p.request = wire.Request; p.request == nil {
 			p.filled = wire.Fill(p.filled, call)
 			p.request = p.filled

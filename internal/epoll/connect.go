@@ -62,7 +62,7 @@ func (c *Client) connected(p *place) {
 // established goes on with a connection that a peer accepted. The next connections use the same address.
 func (c *Client) established(p *place) {
 	p.host.peer = p.first + p.tried - 1
-	if p.wire.Name != "" || p.wire.Sockets() {
+	if p.wire.Name != "" || p.wire.Opens() {
 		c.secure(p)
 		return
 	}
@@ -104,15 +104,21 @@ func (p *place) refused(err error) {
 // open starts to connect; over TCP, EINPROGRESS is the usual result. The socket is registered only afterwards, because an
 // unconnected socket reports a hang-up.
 func (c *Client) open(p *place, to peer) error {
-	fd, err := unix.Socket(to.family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	kind := unix.SOCK_STREAM
+	if p.host.network == "udp" {
+		kind = unix.SOCK_DGRAM
+	}
+	fd, err := unix.Socket(to.family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
 	p.fd = fd
-	if to.family != unix.AF_UNIX {
+	if p.host.network == "tcp" {
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
+	}
+	if p.host.network != "unix" {
 		if err := c.locals.bind(fd, to.family); err != nil {
 			return os.NewSyscallError("bind", err)
 		}

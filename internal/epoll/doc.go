@@ -1,6 +1,6 @@
-// Package epoll is a worker.Client for HTTP/1.1, HTTP/2, gRPC and WebSocket that owns its sockets and timers: one loop on
-// one thread of Linux, with TLS or without. A request costs one write, one read and a share of one wait; with several
-// streams on a connection, less. Only handshakes of TLS and WebSocket have goroutines.
+// Package epoll is a worker.Client for HTTP/1.1, HTTP/2, gRPC, WebSocket, TCP, UDP and Redis that owns its sockets and
+// timers: one loop on one thread of Linux, with TLS or without. A request costs one write, one read and a share of one wait;
+// with several streams on a connection, less. Only handshakes of TLS and WebSocket, and logins, have goroutines.
 //
 //	wire, ok, err := targets.NewWire(spec, local)
 //	if err != nil { … }

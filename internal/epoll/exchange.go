@@ -25,7 +25,7 @@ const readsInARow = 8
 // handle handles an event. Events are edges: what is not used now must be remembered.
 func (c *Client) handle(p *place, events uint32) {
 	p.readable = p.readable || events&readEvents != 0
-	p.hungUp = p.hungUp || events&hangUpEvents != 0
+	p.hungUp = p.hungUp || events&hangUpEvents != 0 && !p.wire.Datagrams()
 	if p.socket != nil && (p.state == reading || p.state == ended || p.state == idle) && events&unix.EPOLLOUT != 0 {
 		p.readable = true // a pong may have waited for room
 	}
@@ -40,6 +40,9 @@ func (c *Client) handle(p *place, events uint32) {
 	case securing:
 		p.shake.signal()
 	case writing:
+		if p.readable && p.discards() {
+			c.discard(p) // else both sides may wait until the other one reads
+		}
 		if events&(unix.EPOLLOUT|hangUpEvents) != 0 && !c.write(p) {
 			c.reopen(p)
 		}
@@ -66,14 +69,14 @@ func (c *Client) handle(p *place, events uint32) {
 // write writes the rest of the request. The answer is read only afterwards, as in the Target. If the server had closed
 // a reused connection before the first byte, write returns false and only notes the error: the request reached nobody.
 func (c *Client) write(p *place) bool {
-	if !p.begun && len(p.request) > 0 && c.wire.Halted() {
+	if !p.begun && (len(p.request) > 0 || p.wire.Raw()) && c.wire.Halted() {
 		c.end(p, context.Canceled, targets.ClassOther, c.settled(p))
 		return true
 	}
 	p.state = writing
 	for {
 		b, err := p.unsent()
-		if err == nil && len(b) == 0 {
+		if err == nil && len(b) == 0 && (p.begun || !p.wire.Datagrams()) {
 			break
 		}
 		if err == nil {
@@ -101,8 +104,12 @@ func (c *Client) write(p *place) bool {
 		p.writeErr, p.readable = err, true
 		break
 	}
-	if p.socket != nil {
+	switch {
+	case p.socket != nil:
 		c.spoke(p)
+		return true
+	case !p.wire.Replies():
+		c.sent(p)
 		return true
 	}
 	p.state = reading
@@ -134,6 +141,9 @@ func (c *Client) read(p *place) {
 	case p.secure != nil:
 		c.readSecure(p)
 		return
+	case p.wire.Datagrams():
+		c.readDatagrams(p)
+		return
 	}
 	for range readsInARow {
 		n, errno := receive(p.fd, c.buf)
@@ -147,10 +157,10 @@ func (c *Client) read(p *place) {
 			c.end(p, errno, targets.ClassProtocol, false)
 			return
 		case n == 0:
-			c.end(p, p.answer.EOF(), targets.ClassProtocol, false)
+			c.end(p, p.reply.EOF(), targets.ClassProtocol, false)
 			return
 		}
-		used, complete, err := p.answer.Feed(c.buf[:n])
+		used, complete, err := p.reply.Feed(c.buf[:n])
 		p.in += used
 		if complete || err != nil {
 			keep := err == nil && c.reusable(p) && (n < len(c.buf) || c.drained(p))
@@ -168,12 +178,12 @@ func (c *Client) read(p *place) {
 
 // reusable tells whether the connection can carry another request. The answer knows about data after it.
 func (c *Client) reusable(p *place) bool {
-	return !p.hungUp && p.writeErr == nil && !p.wire.Close && p.answer.KeepAlive()
+	return !p.hungUp && p.writeErr == nil && !p.wire.Close && p.reply.KeepAlive()
 }
 
 // quiet looks whether there is nothing to read on a connection without a request, not even a hang-up.
 func (c *Client) quiet(p *place) bool {
-	if p.secure == nil && p.socket == nil {
+	if p.secure == nil && p.socket == nil && !p.discards() {
 		return c.drained(p)
 	}
 	p.readable = true
@@ -198,7 +208,7 @@ func (c *Client) resume() {
 		switch {
 		case p.state == reading && (p.readable || p.secure != nil):
 			c.read(p)
-		case p.socket != nil && (p.state == idle || p.state == ended):
+		case (p.socket != nil || p.discards()) && (p.state == idle || p.state == ended):
 			c.handle(p, unix.EPOLLIN)
 		}
 	}
@@ -251,7 +261,7 @@ func (p *place) heard() check.Answer {
 	if p.socket != nil {
 		return p.socket
 	}
-	return &p.answer
+	return p.reply
 }
 
 // release frees what a large answer has taken.
@@ -262,5 +272,5 @@ func (p *place) release() {
 		}
 		return
 	}
-	p.answer.Release()
+	p.reply.Release()
 }

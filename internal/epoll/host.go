@@ -10,7 +10,7 @@ import (
 
 // A host is a server that requests go to. The steps of a workload may go to several.
 type host struct {
-	network string // "tcp" or "unix"
+	network string // "tcp", "udp" or "unix"
 	names   *names
 	idle    list   // its connections without a request; the last one became idle last, and is used first
 	coming  *place // of HTTP/2: a connection that is being opened, and has room for riders

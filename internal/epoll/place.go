@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 )
@@ -48,13 +49,16 @@ type place struct {
 	host      *host // where the connection leads
 	wire      *targets.Wire
 	result    worker.Result
-	request   []byte // what is to be written: filled, or shared by all places
-	filled    []byte // reused from request to request
-	answer    http1.Response
+	request   []byte         // what is to be written: filled, or shared by all places
+	filled    []byte         // reused from request to request
+	reply     reply          // reads what is answered
+	answer    http1.Response // the reply of HTTP/1.1
+	raw       *targets.Reply // that of tcp, udp and redis; nil if there was none yet
 	deadline  int64
 	in, out   int   // bytes of the request and its answer so far
 	begun     bool  // the peer took something, even if out is still 0
 	writeErr  error // the peer did not take the whole request; its answer may be there anyway
+	earlier   error // of a datagram that was sent before, and expected no reply: the next request on the socket has it
 	reused    bool  // the connection carried a request before
 	idleSince int64
 
@@ -67,6 +71,15 @@ type place struct {
 	prev, next *place // in a list
 }
 
+// A reply reads the answer to the request of a place, as its bytes arrive.
+type reply interface {
+	check.Answer
+	Feed(b []byte) (used int, done bool, err error)
+	EOF() error      // what the end of the connection means; nil if it ends the answer
+	KeepAlive() bool // the connection can carry another request
+	Release()        // frees what a large answer has taken
+}
+
 // mostKept is the largest buffer that a place keeps for its next request, in bytes.
 const mostKept = 64 << 10
 
@@ -75,6 +88,17 @@ func (p *place) begin(r worker.Result, deadline int64, h *host) {
 	p.result, p.deadline, p.host = r, deadline, h
 	p.in, p.out, p.begun, p.writeErr = 0, 0, false, nil
 	p.first, p.tried, p.connectErr = h.peer, 0, nil
+}
+
+// beginReply begins to read the reply to the request that was begun.
+func (p *place) beginReply() {
+	if p.wire.Raw() {
+		p.raw = p.wire.Reply(p.raw)
+		p.reply = p.raw
+		return
+	}
+	p.answer.Begin(p.wire.Limits, p.wire.Head)
+	p.reply = &p.answer
 }
 
 // hangUp closes the connection, if there is one. The kernel then forgets its events.
@@ -87,7 +111,7 @@ func (p *place) hangUp() {
 		_ = unix.Close(p.fd)
 		p.fd = -1
 	}
-	p.secure, p.stream, p.socket = nil, nil, nil
+	p.secure, p.stream, p.socket, p.earlier = nil, nil, nil, nil
 	p.readable, p.hungUp = false, false
 }
 
@@ -117,9 +141,10 @@ func (c *Client) mayOpen() bool {
 // usable tells whether a connection that was idle for some ns can carry another request. Servers close idle connections
 // at any time. To write to a closed one would count a failed request that is not the endpoint's fault. A connection
 // that was idle only briefly is not checked: the check costs a system call, and a hang-up is usually among the events
-// that the loop has not handled yet.
+// that the loop has not handled yet. A socket of UDP always is: a datagram that came late would be taken for a reply.
 func (c *Client) usable(p *place, idle int64) bool {
-	return (idle <= int64(c.wire.IdleLimit) || p.socket != nil) && (idle < int64(c.wire.LookAfter) || c.quiet(p))
+	briefly := idle < int64(c.wire.LookAfter) && !p.wire.Datagrams()
+	return (idle <= int64(c.wire.IdleLimit) || p.socket != nil) && (briefly || c.quiet(p))
 }
 
 // vacant takes a place without a connection; nil if there is none. A connection that is idle at another host has to
@@ -139,6 +164,7 @@ func (c *Client) vacant() *place {
 func (c *Client) grow() *place {
 	p := &place{fd: -1, index: int32(len(c.places))}
 	p.answer.Remember(&c.memo)
+	p.reply = &p.answer
 	c.places = append(c.places, p)
 	return p
 }

@@ -47,7 +47,7 @@ func (c *Client) readSecure(p *place) {
 	for range readsInARow {
 		n, err := p.secure.Read(c.buf)
 		if n > 0 {
-			used, complete, bad := p.answer.Feed(c.buf[:n])
+			used, complete, bad := p.reply.Feed(c.buf[:n])
 			p.in += used
 			if complete || bad != nil {
 				keep := bad == nil && (err == nil || blocked(err)) && c.reusable(p) && c.settled(p)
@@ -61,7 +61,7 @@ func (c *Client) readSecure(p *place) {
 			p.stream.flush()
 			return
 		case errors.Is(err, io.EOF): // TLS' closing message, or the end of the stream
-			c.end(p, p.answer.EOF(), targets.ClassProtocol, false)
+			c.end(p, p.reply.EOF(), targets.ClassProtocol, false)
 			return
 		default:
 			p.stream.flush() // why we refuse it
@@ -76,10 +76,12 @@ func (c *Client) readSecure(p *place) {
 // settled tells whether a connection without a request has no data, and is open. With TLS it takes up messages that are
 // not data, such as tickets for later connections.
 func (c *Client) settled(p *place) bool {
-	if p.socket != nil {
+	switch {
+	case p.socket != nil:
 		return c.attend(p)
-	}
-	if p.secure == nil {
+	case p.discards():
+		return c.discard(p)
+	case p.secure == nil:
 		return !p.readable
 	}
 	if n, err := p.secure.Read(c.buf); n > 0 || !blocked(err) {

@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A shake is the handshake of TLS on one connection, and that of WebSocket, in a goroutine of its own: it takes a
+// A shake is the handshake of TLS on one connection, that of WebSocket, and the login of Redis, in a goroutine of its own: it takes a
 // millisecond of CPU, and requests that are due must not wait for it. The goroutine alone uses the socket until the
 // handshake is over. The socket stays registered with the loop, which says when something happened.
 type shake struct {
@@ -72,7 +72,7 @@ func (s *shake) run() {
 	s.client.bell.ring()
 }
 
-// open makes TLS, and the handshake of WebSocket, as far as the wire wants them.
+// open makes TLS, and the handshake of WebSocket or a login, as far as the wire wants them.
 func (s *shake) open() (err error) {
 	var c io.ReadWriter = s.stream
 	if s.wire.Name != "" {
@@ -81,7 +81,7 @@ func (s *shake) open() (err error) {
 		}
 		c = s.secure
 	}
-	if s.wire.Sockets() {
+	if s.wire.Opens() {
 		s.socket, err = s.wire.Open(c, s.call)
 	}
 	return err

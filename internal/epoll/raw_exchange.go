@@ -1,0 +1,67 @@
+//go:build linux
+
+package epoll
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// sent ends a request that expects no reply, once it is written.
+func (c *Client) sent(p *place) {
+	err, readable := p.writeErr, p.readable
+	if err == nil {
+		err = p.earlier
+	}
+	c.end(p, err, targets.ClassOther, err == nil && !p.hungUp && !p.wire.Close)
+	if readable && p.fd >= 0 && !c.discard(p) {
+		p.hangUp()
+	}
+}
+
+// discards tells whether what comes while no request is under way is thrown away: no reply is expected.
+func (p *place) discards() bool { return p.wire.Raw() && !p.wire.Replies() }
+
+// discard throws away what came, so that the server can go on sending. It reports false if the connection has ended. An
+// error of an earlier datagram waits for the next request on the socket.
+func (c *Client) discard(p *place) bool {
+	for range readsInARow {
+		n, errno := receive(p.fd, c.buf)
+		switch {
+		case errno == unix.EINTR:
+		case errno == unix.EAGAIN:
+			p.readable = false
+			return true
+		case errno == unix.ECONNREFUSED && p.wire.Datagrams():
+			p.earlier = errno
+		case errno != 0, n == 0 && !p.wire.Datagrams():
+			return false
+		}
+	}
+	c.readOn(p) // others get their turn
+	return true
+}
+
+// readDatagrams is read for UDP: each read is a datagram, and none says that there are no more.
+func (c *Client) readDatagrams(p *place) {
+	for range readsInARow {
+		n, errno := receive(p.fd, c.buf)
+		switch {
+		case errno == unix.EINTR:
+			continue
+		case errno == unix.EAGAIN:
+			p.readable = false
+			return
+		case errno != 0:
+			c.end(p, errno, targets.ClassProtocol, false)
+			return
+		}
+		p.in += n
+		if _, complete, err := p.reply.Feed(c.buf[:n]); complete || err != nil {
+			c.end(p, err, targets.ClassProtocol, err == nil && p.writeErr == nil && !p.wire.Close)
+			return
+		}
+	}
+	c.readOn(p)
+}

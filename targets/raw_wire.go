@@ -1,0 +1,99 @@
+package targets
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net/url"
+	"time"
+
+	"github.com/loadctl/loadctl/targets/check"
+)
+
+// A Reply reads the reply to one request of tcp, udp or redis, as its bytes arrive. It is the check.Answer of a request
+// that ended. It is for one goroutine at a time.
+type Reply struct {
+	reading
+	rules *rawRules
+	more  bool // bytes came behind the reply
+}
+
+// Reply returns a Reply to the request that is sent next: old, if it fits, without what it read. old may be nil.
+func (w *Wire) Reply(old *Reply) *Reply {
+	if old == nil || old.rules != w.raw {
+		old = &Reply{reading: w.raw.newReply(), rules: w.raw}
+	}
+	old.begin()
+	old.more = false
+	return old
+}
+
+// Feed takes bytes: all of a datagram, or what was read of a stream. It tells how many of them belong to the reply, and
+// whether it is complete. All bytes of a datagram do.
+func (r *Reply) Feed(b []byte) (used int, done bool, err error) {
+	used, done, err = r.feed(b)
+	if r.rules.datagrams() {
+		return len(b), done, err
+	}
+	r.more = used < len(b)
+	return used, done, err
+}
+
+// EOF says what it means that the server closed the connection before the reply was complete.
+func (r *Reply) EOF() error { return io.ErrUnexpectedEOF }
+
+// KeepAlive tells whether the connection can carry another request: nothing came behind the reply.
+func (r *Reply) KeepAlive() bool { return !r.more }
+
+// Release leaves no large buffer behind.
+func (r *Reply) Release() { r.begin() }
+
+// Raw tells whether the Wire's requests are bytes of tcp, udp or redis. Then Reply reads what is replied. Request is
+// nil if each request has other bytes; if Request is empty, a request of tcp is its connection, and one of udp an empty datagram.
+func (w *Wire) Raw() bool { return w.raw != nil }
+
+// Datagrams tells whether each write is a request, and each read a datagram.
+func (w *Wire) Datagrams() bool { return w.Network == "udp" }
+
+// useRaw makes the Wire one of tcp, udp, redis or rediss.
+func (w *Wire) useRaw(s Spec, u *url.URL, local Local, secure *tls.Config) error {
+	rules, err := newRules(s, u, local.Tables)
+	if err != nil {
+		return err
+	}
+	w.raw, w.Network, w.Address, w.Request, w.Close = &rules, rules.to.network, rules.to.address, rules.fixed, rules.once
+	if rules.to.name != "" {
+		w.Name, w.secure = rules.to.name, secure.Clone()
+		w.secure.ServerName, w.secure.NextProtos = w.Name, nil
+	}
+	return nil
+}
+
+// newRules returns the rules of a valid spec of tcp, udp, redis or rediss.
+func newRules(s Spec, u *url.URL, tables Tables) (rawRules, error) {
+	if u.Scheme == "redis" || u.Scheme == "rediss" {
+		return newRedisRules(s, tables)
+	}
+	return newRawRules(s, tables)
+}
+
+// datagrams tells whether requests are datagrams.
+func (r *rawRules) datagrams() bool { return r.to.network == "udp" }
+
+// outcome is Wire.Outcome.
+func (r *rawRules) outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) (out Outcome) {
+	reply, answered := a.(*Reply)
+	switch {
+	case errors.Is(err, errBodyLimit):
+		out.Class = ClassBodyLimit
+	case err != nil:
+		out.Class = classify(err, rest)
+	case !r.answers:
+		out.Class = r.expect.failed(noReply{}, took, session)
+	case answered && reply.refusal() != "":
+		out.Class = reply.refusal()
+	default:
+		out.Class = r.expect.failed(a, took, session)
+	}
+	return out
+}
