@@ -227,8 +227,8 @@ func (f *memberFlags) work(
 	return total, err
 }
 
-// client returns a client for the target with some connections. For HTTP, where the system supports it, that is an event
-// loop; else it has a goroutine for each connection.
+// client returns a client for the target with some connections. Where the system and the target support it, that is an
+// event loop; else it has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
 	spec.HTTP, spec.Streams = f.opened.spec.HTTP, f.opened.spec.Streams
 	wire, loops, err := targets.NewWire(spec, f.opened.local)

@@ -141,9 +141,10 @@ func (c *Client) mayOpen() bool {
 // usable tells whether a connection that was idle for some ns can carry another request. Servers close idle connections
 // at any time. To write to a closed one would count a failed request that is not the endpoint's fault. A connection
 // that was idle only briefly is not checked: the check costs a system call, and a hang-up is usually among the events
-// that the loop has not handled yet. A socket of UDP always is: a datagram that came late would be taken for a reply.
+// that the loop has not handled yet. A socket of UDP always is: a datagram that came late would be taken for a reply. So is
+// a connection without replies: a request to a server that had closed it would be lost, and count as sent.
 func (c *Client) usable(p *place, idle int64) bool {
-	briefly := idle < int64(c.wire.LookAfter) && !p.wire.Datagrams()
+	briefly := idle < int64(c.wire.LookAfter) && !p.wire.Datagrams() && !p.discards()
 	return (idle <= int64(c.wire.IdleLimit) || p.socket != nil) && (briefly || c.quiet(p))
 }
 

@@ -4,10 +4,15 @@ package epoll
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/rawtest"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/targets"
@@ -39,6 +44,55 @@ func TestRawClosed(t *testing.T) {
 	}
 	if accepted.Load() != n {
 		t.Errorf("%d connections, want %d", accepted.Load(), n)
+	}
+}
+
+// TestClosedWithoutReply: a request that expects no reply does not go to a connection that the server has closed, even if
+// no event has told so yet.
+func TestClosedWithoutReply(t *testing.T) {
+	lines := make(chan string, 2)
+	url := serve(t, func(c *net.TCPConn) {
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		lines <- line
+	})
+	r := newRig(t, targets.Spec{URL: "tcp" + url[len("http"):len(url)-1], Body: []byte("${ordinal}\n")}, targets.Local{}, 1)
+	for n := range 2 {
+		expect(t, r.do(), 0, "")
+		if line := <-lines; line != fmt.Sprintln(n) {
+			t.Errorf("line %q", line)
+		}
+		p := r.c.places[0]
+		await.True(t, "the end of the connection", func() bool {
+			n, _, err := unix.Recvfrom(p.fd, make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+			return n == 0 && err == nil
+		})
+		p.idleSince = r.c.Now() // it was idle only briefly
+	}
+}
+
+// TestEchoWhileWriting: a server that answers while it reads gets a long payload whole, though no reply is expected.
+func TestEchoWhileWriting(t *testing.T) {
+	got := make(chan int64, 1)
+	url := serve(t, func(c *net.TCPConn) {
+		buf, all := make([]byte, 64<<10), int64(0)
+		for {
+			n, err := c.Read(buf)
+			if all += int64(n); err != nil {
+				break
+			}
+			if _, err := c.Write(buf[:n]); err != nil {
+				break
+			}
+		}
+		got <- all
+	})
+	const size = 32 << 20 // more than the buffers of both sockets hold
+	r := newRig(t, targets.Spec{URL: "tcp" + url[len("http"):len(url)-1], Body: make([]byte, size), NoKeepAlive: true, Timeout: time.Hour}, targets.Local{}, 1)
+	if got := r.do(); got.Class != "" || got.BytesOut != size {
+		t.Errorf("%+v", got)
+	}
+	if n := <-got; n == 0 {
+		t.Error("nothing arrived")
 	}
 }
 
