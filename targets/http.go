@@ -203,10 +203,8 @@ func (t *httpTarget) endpoint(u *url.URL) endpoint { return t.spec.endpoint(u, t
 
 // endpoint returns where connections for u go.
 func (s Spec) endpoint(u *url.URL, by routes) endpoint {
-	to := endpoint{network: "tcp", address: by.apply(u.Hostname(), port(u))}
-	if s.UnixSocket != "" {
-		to.network, to.address = "unix", s.UnixSocket
-	}
+	var to endpoint
+	to.network, to.address = s.destination(u, by)
 	if u.Scheme == "https" || u.Scheme == "grpcs" {
 		to.name = u.Hostname()
 	}
@@ -217,6 +215,14 @@ func (s Spec) endpoint(u *url.URL, by routes) endpoint {
 		to.network, to.use, to.streams = "udp", useThree, s.streams()
 	}
 	return to
+}
+
+// destination returns the network and the address of connections for u.
+func (s Spec) destination(u *url.URL, by routes) (network, address string) {
+	if s.UnixSocket != "" {
+		return "unix", s.UnixSocket
+	}
+	return "tcp", by.apply(u.Hostname(), port(u))
 }
 
 // port returns the port of u, or the default port of its scheme.

@@ -216,10 +216,8 @@ func newBareRules(s Spec) (r rawRules, u *url.URL, err error) {
 	if err != nil {
 		return r, nil, err
 	}
-	r.once, r.to = s.NoKeepAlive, endpoint{network: "tcp", address: routes.apply(u.Hostname(), port(u))}
-	if s.UnixSocket != "" {
-		r.to.network, r.to.address = "unix", s.UnixSocket
-	}
+	r.once = s.NoKeepAlive
+	r.to.network, r.to.address = s.destination(u, routes)
 	return r, u, nil
 }
 

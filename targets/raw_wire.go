@@ -55,26 +55,27 @@ func (w *Wire) Raw() bool { return w.raw != nil }
 // Datagrams tells whether each write is a request, and each read a datagram.
 func (w *Wire) Datagrams() bool { return w.Network == "udp" }
 
-// useRaw makes the Wire one of tcp, udp, redis or rediss.
-func (w *Wire) useRaw(s Spec, u *url.URL, local Local, secure *tls.Config) error {
-	rules, err := newRules(s, u, local.Tables)
-	if err != nil {
-		return err
-	}
+// useRaw makes the Wire one of tcp or udp.
+func (w *Wire) useRaw(s Spec, _ *url.URL, local Local, secure *tls.Config) error {
+	rules, err := newRawRules(s, local.Tables)
+	w.follow(rules, secure)
+	return err
+}
+
+// useRedis makes the Wire one of redis or rediss.
+func (w *Wire) useRedis(s Spec, _ *url.URL, local Local, secure *tls.Config) error {
+	rules, err := newRedisRules(s, local.Tables)
+	w.follow(rules, secure)
+	return err
+}
+
+// follow makes requests those of the rules.
+func (w *Wire) follow(rules rawRules, secure *tls.Config) {
 	w.raw, w.Network, w.Address, w.Request, w.Close = &rules, rules.to.network, rules.to.address, rules.fixed, rules.once
 	if rules.to.name != "" {
 		w.Name, w.secure = rules.to.name, secure.Clone()
 		w.secure.ServerName, w.secure.NextProtos = w.Name, nil
 	}
-	return nil
-}
-
-// newRules returns the rules of a valid spec of tcp, udp, redis or rediss.
-func newRules(s Spec, u *url.URL, tables Tables) (rawRules, error) {
-	if u.Scheme == "redis" || u.Scheme == "rediss" {
-		return newRedisRules(s, tables)
-	}
-	return newRawRules(s, tables)
 }
 
 // datagrams tells whether requests are datagrams.

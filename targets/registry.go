@@ -1,6 +1,7 @@
 package targets
 
 import (
+	"crypto/tls"
 	"net/url"
 	"slices"
 )
@@ -10,26 +11,27 @@ type kind struct {
 	scheme string
 	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
-	open   func(Spec, Local, *pool) (Target, error) // the pool is for the steps of one workload
-	bare   bool                                     // its requests have not the methods, headers and statuses of HTTP
-	shared func(Spec) error                         // refuses settings of all requests that it does not use; nil = it refuses none
+	open   func(Spec, Local, *pool) (Target, error)              // the pool is for the steps of one workload
+	wire   func(*Wire, Spec, *url.URL, Local, *tls.Config) error // makes a Wire one of the scheme; nil = it has none
+	bare   bool                                                  // its requests have not the methods, headers and statuses of HTTP
+	shared func(Spec) error                                      // refuses settings of all requests that it does not use; nil = it refuses none
 }
 
 // registry is the one place where targets are registered. To add a target, write one file and add one line here. It is
 // a function, because a variable could be changed.
 func registry() []kind {
 	return []kind{
-		{scheme: "http", port: "80", check: checkHTTP, open: newHTTP},
-		{scheme: "https", port: "443", check: checkHTTP, open: newHTTP},
+		{scheme: "http", port: "80", check: checkHTTP, open: newHTTP, wire: (*Wire).useHTTP},
+		{scheme: "https", port: "443", check: checkHTTP, open: newHTTP, wire: (*Wire).useHTTP},
 		{scheme: "noop", check: checkNoop, open: newNoop},
-		{scheme: "tcp", port: noPort, check: checkRaw, open: newRaw, bare: true, shared: sharedRaw},
-		{scheme: "udp", port: noPort, check: checkRaw, open: newRaw, bare: true, shared: sharedRaw},
-		{scheme: "redis", port: "6379", check: checkRedis, open: newRedis, bare: true, shared: sharedBare},
-		{scheme: "rediss", port: "6379", check: checkRedis, open: newRedis, bare: true, shared: sharedBare},
-		{scheme: "ws", port: "80", check: checkWS, open: newWS, bare: true, shared: sharedWS},
-		{scheme: "wss", port: "443", check: checkWS, open: newWS, bare: true, shared: sharedWS},
-		{scheme: "grpc", port: "80", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC},
-		{scheme: "grpcs", port: "443", check: checkGRPC, open: newGRPC, bare: true, shared: sharedGRPC},
+		{scheme: "tcp", port: noPort, check: checkRaw, open: newRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
+		{scheme: "udp", port: noPort, check: checkRaw, open: newRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
+		{scheme: "redis", port: "6379", check: checkRedis, open: newRedis, wire: (*Wire).useRedis, bare: true, shared: sharedBare},
+		{scheme: "rediss", port: "6379", check: checkRedis, open: newRedis, wire: (*Wire).useRedis, bare: true, shared: sharedBare},
+		{scheme: "ws", port: "80", check: checkWS, open: newWS, wire: (*Wire).useMessages, bare: true, shared: sharedWS},
+		{scheme: "wss", port: "443", check: checkWS, open: newWS, wire: (*Wire).useMessages, bare: true, shared: sharedWS},
+		{scheme: "grpc", port: "80", check: checkGRPC, open: newGRPC, wire: (*Wire).useHTTP, bare: true, shared: sharedGRPC},
+		{scheme: "grpcs", port: "443", check: checkGRPC, open: newGRPC, wire: (*Wire).useHTTP, bare: true, shared: sharedGRPC},
 	}
 }
 

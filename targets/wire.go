@@ -14,8 +14,8 @@ import (
 	"github.com/loadctl/loadctl/targets/http2"
 )
 
-// A Wire is a target as bytes, for an engine that owns its sockets: where to connect, what to write,
-// and how to classify the answer. It follows the same rules as the Target that New returns for the same Spec, with the
+// A Wire is a target as bytes, for an engine that owns its sockets: where to connect, what to write, and how to classify
+// the answer. It follows the same rules as the Target that New returns for the same Spec, with the
 // same outcomes. It never changes, so any number of connections can share it.
 type Wire struct {
 	Network   string        // "tcp", "udp" or "unix"
@@ -120,8 +120,8 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 
 // newWire returns the Wire of one step. All steps share the sessions of TLS.
 func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err error) {
-	_, u, err := spec.kind()
-	if err != nil {
+	k, u, err := spec.kind()
+	if err != nil || k.wire == nil || spec.Redirects > 0 && !k.bare || spec.version() == HTTP3 {
 		return nil, false, err
 	}
 	w = &Wire{
@@ -134,18 +134,7 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if w.Halted == nil {
 		w.Halted = func() bool { return false }
 	}
-	switch u.Scheme {
-	case "tcp", "udp", "redis", "rediss":
-		return w, true, w.useRaw(spec, u, local, secure)
-	case "ws", "wss":
-		return w, true, w.useMessages(spec, u, local, secure)
-	case "noop":
-		return nil, false, nil
-	}
-	if spec.Redirects > 0 && !IsGRPC(spec.URL) || spec.version() == HTTP3 {
-		return nil, false, nil
-	}
-	return w, true, w.useHTTP(spec, u, local, secure)
+	return w, true, k.wire(w, spec, u, local, secure)
 }
 
 // useHTTP makes the Wire one of http or grpc.
@@ -178,10 +167,7 @@ func (w *Wire) useHTTP(spec Spec, u *url.URL, local Local, secure *tls.Config) (
 // lead sets where connections go.
 func (w *Wire) lead(spec Spec, u *url.URL) error {
 	routes, err := parseRoutes(spec.ConnectTo)
-	w.Network, w.Address = "tcp", routes.apply(u.Hostname(), port(u))
-	if spec.UnixSocket != "" {
-		w.Network, w.Address = "unix", spec.UnixSocket
-	}
+	w.Network, w.Address = spec.destination(u, routes)
 	return err
 }
 

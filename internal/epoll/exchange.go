@@ -141,10 +141,8 @@ func (c *Client) read(p *place) {
 	case p.secure != nil:
 		c.readSecure(p)
 		return
-	case p.wire.Datagrams():
-		c.readDatagrams(p)
-		return
 	}
+	datagrams := p.wire.Datagrams() // none of them says that there are no more, and an empty one is no end
 	for range readsInARow {
 		n, errno := receive(p.fd, c.buf)
 		switch {
@@ -156,24 +154,23 @@ func (c *Client) read(p *place) {
 		case errno != 0:
 			c.end(p, errno, targets.ClassProtocol, false)
 			return
-		case n == 0:
+		case n == 0 && !datagrams:
 			c.end(p, p.reply.EOF(), targets.ClassProtocol, false)
 			return
 		}
 		used, complete, err := p.reply.Feed(c.buf[:n])
 		p.in += used
 		if complete || err != nil {
-			keep := err == nil && c.reusable(p) && (n < len(c.buf) || c.drained(p))
+			keep := err == nil && c.reusable(p) && (datagrams || n < len(c.buf) || c.drained(p))
 			c.end(p, err, targets.ClassProtocol, keep)
 			return
 		}
-		if n < len(c.buf) && !p.hungUp {
+		if n < len(c.buf) && !p.hungUp && !datagrams {
 			p.readable = false
 			return
 		}
 	}
-	p.queued = true
-	c.unread = append(c.unread, p)
+	c.readOn(p)
 }
 
 // reusable tells whether the connection can carry another request. The answer knows about data after it.

@@ -42,26 +42,3 @@ func (c *Client) discard(p *place) bool {
 	c.readOn(p) // others get their turn
 	return true
 }
-
-// readDatagrams is read for UDP: each read is a datagram, and none says that there are no more.
-func (c *Client) readDatagrams(p *place) {
-	for range readsInARow {
-		n, errno := receive(p.fd, c.buf)
-		switch {
-		case errno == unix.EINTR:
-			continue
-		case errno == unix.EAGAIN:
-			p.readable = false
-			return
-		case errno != 0:
-			c.end(p, errno, targets.ClassProtocol, false)
-			return
-		}
-		p.in += n
-		if _, complete, err := p.reply.Feed(c.buf[:n]); complete || err != nil {
-			c.end(p, err, targets.ClassProtocol, err == nil && p.writeErr == nil && !p.wire.Close)
-			return
-		}
-	}
-	c.readOn(p)
-}

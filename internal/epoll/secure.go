@@ -69,8 +69,7 @@ func (c *Client) readSecure(p *place) {
 			return
 		}
 	}
-	p.queued = true
-	c.unread = append(c.unread, p)
+	c.readOn(p)
 }
 
 // settled tells whether a connection without a request has no data, and is open. With TLS it takes up messages that are
