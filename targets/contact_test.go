@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 )
 
 // TestReach: each server of a workload is tried once, and none gets anything of a request. The error names the step whose
@@ -25,10 +26,10 @@ func TestReach(t *testing.T) {
 	web.Start()
 	defer web.Close()
 	heard := make(chan int, 10)
-	line := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	line := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		n, _ := c.Read(make([]byte, 100))
 		heard <- n
-	}).String()
+	})
 	closed := httptest.NewServer(nil)
 	closed.Close()
 

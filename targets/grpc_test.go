@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/loadctl/loadctl/internal/certtest"
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/internal/rpctest"
 	"github.com/loadctl/loadctl/targets/status"
 )
@@ -155,8 +156,8 @@ func TestGRPCFailures(t *testing.T) {
 		t.Cleanup(h.Close)
 		return h.Listener.Addr().String()
 	}
-	closing := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) }).String()
-	silent := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }).String()
+	closing := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = c.Read(make([]byte, 4096)) })
+	silent := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	for _, c := range []struct {
 		name, url, body string
 		more            func(*Spec)

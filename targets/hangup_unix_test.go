@@ -10,17 +10,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/echotest"
 )
 
 // connected returns the two ends of a connection.
 func connected(t *testing.T) (near *socket, far *net.TCPConn) {
 	t.Helper()
 	accepted := make(chan net.Conn, 1)
-	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		accepted <- c
 		<-t.Context().Done()
 	})
-	c, err := net.Dial("tcp", addr.String())
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,30 +32,6 @@ func do(t *testing.T, target Target, status int, class string) Outcome {
 	return got
 }
 
-// listen accepts connections until the test ends and serves each with f in a
-// goroutine of its own.
-func listen(t *testing.T, network, address string, f func(net.Conn)) net.Addr {
-	t.Helper()
-	l, err := net.Listen(network, address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				f(c)
-			}()
-		}
-	}()
-	return l.Addr()
-}
-
 // answer returns a server function that reads one request and writes text.
 func answer(text string) func(net.Conn) {
 	return func(c net.Conn) {

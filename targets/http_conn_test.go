@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/targets/http1/http1test"
 )
 
@@ -21,7 +22,7 @@ import (
 func TestHostileAnswers(t *testing.T) {
 	const drip = 120 // bytes
 	cases := http1test.Cases()
-	addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
 		request, err := http.ReadRequest(bufio.NewReader(conn))
 		if err != nil {
 			return

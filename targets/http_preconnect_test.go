@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/certtest"
+	"github.com/loadctl/loadctl/internal/echotest"
 )
 
 // The connections opened ahead carry the requests, with and without TLS, and their number stays within the limit.
@@ -134,7 +135,7 @@ func desertedPool(t *testing.T, dials, places int) (p *pool, may chan struct{}, 
 	accepted = new(sync.WaitGroup)
 	var first atomic.Bool
 	hangUp := make(chan struct{})
-	server := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	server := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		stays := first.CompareAndSwap(false, true)
 		accepted.Done()
 		if stays {
@@ -149,7 +150,7 @@ func desertedPool(t *testing.T, dials, places int) (p *pool, may chan struct{}, 
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		raw, err := net.Dial("tcp", server.String())
+		raw, err := net.Dial("tcp", server)
 		if err != nil {
 			return nil, err
 		}

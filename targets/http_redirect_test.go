@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/loadctl/loadctl/internal/echotest"
 )
 
 // redirector answers /3 with a redirect to /2, and so on to /0, which is 200.
@@ -115,10 +117,10 @@ func TestRedirectToAnotherHost(t *testing.T) {
 
 func TestBadRedirects(t *testing.T) {
 	for _, location := range []string{"http://%zz/", "ftp://127.0.0.1/", "mailto:a", "http:///"} {
-		addr := listen(t, "tcp", "127.0.0.1:0", answer("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "+location+"\r\n\r\n"))
-		do(t, open(t, Spec{URL: "http://" + addr.String(), Redirects: 5}, Local{}), 302, ClassRedirect)
+		addr := echotest.Listen(t, "127.0.0.1:0", answer("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: "+location+"\r\n\r\n"))
+		do(t, open(t, Spec{URL: "http://" + addr, Redirects: 5}, Local{}), 302, ClassRedirect)
 	}
 	// Without a location the redirect itself is the answer.
-	addr := listen(t, "tcp", "127.0.0.1:0", answer("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"))
-	do(t, open(t, Spec{URL: "http://" + addr.String(), Redirects: 5}, Local{}), 302, "")
+	addr := echotest.Listen(t, "127.0.0.1:0", answer("HTTP/1.1 302 Found\r\nContent-Length: 0\r\n\r\n"))
+	do(t, open(t, Spec{URL: "http://" + addr, Redirects: 5}, Local{}), 302, "")
 }

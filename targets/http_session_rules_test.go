@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
 
@@ -42,8 +43,8 @@ func TestHTTP2ToOthers(t *testing.T) {
 	if err := (Spec{URL: secure.URL, HTTP: HTTP2, Insecure: true}).Reach(t.Context(), Local{}); err == nil || !strings.Contains(err.Error(), "HTTP/2") {
 		t.Errorf("reach: %v", err)
 	}
-	gone := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { c.Close() })
-	closed := new2(t, Spec{URL: "http://" + gone.String()}, Local{}).Do(t.Context(), Call{})
+	gone := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { c.Close() })
+	closed := new2(t, Spec{URL: "http://" + gone}, Local{}).Do(t.Context(), Call{})
 	if closed.Status != 0 || closed.Class != ClassEOF && closed.Class != ClassReset { // a reset, if our settings came too late
 		t.Errorf("%+v", closed)
 	}
@@ -306,11 +307,11 @@ func TestHTTP2HaltAndClose(t *testing.T) {
 
 // A server that reads nothing holds up no request beyond its deadline.
 func TestHTTP2ServerThatDoesNotRead(t *testing.T) {
-	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		c.Write(append(http2test.Settings(4, 1<<31-1), http2test.Frame(8, 0, 0, []byte{0x70, 0, 0, 0})...)) // windows without end
 		<-t.Context().Done()
 	})
-	target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 50<<20), Streams: 4, Timeout: 300 * time.Millisecond}, Local{MaxConnections: 1})
+	target := new2(t, Spec{URL: "http://" + addr, Method: "POST", Body: make([]byte, 50<<20), Streams: 4, Timeout: 300 * time.Millisecond}, Local{MaxConnections: 1})
 	var all sync.WaitGroup
 	began := time.Now()
 	for range 4 {

@@ -15,13 +15,14 @@ import (
 	"golang.org/x/net/http2"
 
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
 
 // A request whose time ends while bodies are written takes no other request with it.
 func TestHTTP2DeadlineInAWrite(t *testing.T) {
 	t.Parallel() // it waits for a timeout
-	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		_ = c.(*net.TCPConn).SetReadBuffer(64 << 10)
 		_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
 		_, _ = c.Write(append(http2test.Settings(4, 1<<31-1), http2test.Frame(8, 0, 0, []byte{0x70, 0, 0, 0})...)) // windows without end
@@ -38,7 +39,7 @@ func TestHTTP2DeadlineInAWrite(t *testing.T) {
 			}
 		}
 	})
-	target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 8<<20), Streams: 2, Timeout: time.Hour}, Local{MaxConnections: 1})
+	target := new2(t, Spec{URL: "http://" + addr, Method: "POST", Body: make([]byte, 8<<20), Streams: 2, Timeout: time.Hour}, Local{MaxConnections: 1})
 	p := target.(*httpTarget).pool
 	if n := target.(*httpTarget).Preconnect(t.Context(), 1, 0); n != 1 {
 		t.Fatal(n)
@@ -63,7 +64,7 @@ func TestHTTP2StuckConnection(t *testing.T) {
 	t.Parallel() // it waits for a timeout
 	for _, streams := range []int{1, 2} {
 		var connections atomic.Int64
-		addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		addr := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 			first := connections.Add(1) == 1
 			_, _ = io.ReadFull(c, make([]byte, len(http2.ClientPreface)))
 			_, _ = c.Write(http2test.Settings())
@@ -88,7 +89,7 @@ func TestHTTP2StuckConnection(t *testing.T) {
 				_, err = c.Write(http2test.Frame(99, 0, 0, nil))
 			}
 		})
-		target := new2(t, Spec{URL: "http://" + addr.String(), Method: "POST", Body: make([]byte, 12<<20), Streams: streams, Timeout: 3 * time.Second}, Local{MaxConnections: 1})
+		target := new2(t, Spec{URL: "http://" + addr, Method: "POST", Body: make([]byte, 12<<20), Streams: streams, Timeout: 3 * time.Second}, Local{MaxConnections: 1})
 		do(t, target, 0, ClassTimeout)
 		do(t, target, 200, "")
 		atRest(t, target)
@@ -128,11 +129,11 @@ func TestHTTP2BrokenConnection(t *testing.T) {
 
 // A server that does not answer a handshake holds up no requests to another server.
 func TestHTTP2SlowHandshake(t *testing.T) {
-	silent := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+	silent := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	var requests atomic.Int64
 	url := serve2(t, true, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
 	target, err := New(Spec{Streams: 4, HTTP: HTTP2, Insecure: true, Timeout: 30 * time.Second, Flows: []Flow{
-		{Name: "a", Steps: []Step{{Name: "a", URL: "https://" + silent.String()}}},
+		{Name: "a", Steps: []Step{{Name: "a", URL: "https://" + silent}}},
 		{Name: "b", Steps: []Step{{Name: "b", URL: url}}},
 	}}, Local{MaxConnections: 8})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 )
 
 // arrive starts a server that counts.
@@ -65,15 +66,15 @@ func TestRequestOnTheWire(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := make(chan string, 1)
 			const reply = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-			addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+			addr := echotest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
 				buf := make([]byte, 4096)
 				n, _ := conn.Read(buf)
 				got <- string(buf[:n])
 				io.WriteString(conn, reply)
 			})
-			c.spec.URL = "http://" + addr.String() + c.spec.URL
+			c.spec.URL = "http://" + addr + c.spec.URL
 			out := do(t, open(t, c.spec, Local{}), 200, "")
-			want := strings.ReplaceAll(c.want, "HOST", addr.String())
+			want := strings.ReplaceAll(c.want, "HOST", addr)
 			if s := <-got; s != want {
 				t.Errorf("got\n%q\nwant\n%q", s, want)
 			}
@@ -119,8 +120,8 @@ func TestAnswers(t *testing.T) {
 		{"chunks past the limit", ok + "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n", Spec{BodyLimit: 10}, 200, ClassBodyLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			addr := listen(t, "tcp", "127.0.0.1:0", answer(c.answer))
-			c.spec.URL = "http://" + addr.String()
+			addr := echotest.Listen(t, "127.0.0.1:0", answer(c.answer))
+			c.spec.URL = "http://" + addr
 			out := do(t, open(t, c.spec, Local{}), c.status, c.class)
 			if c.class == "" && c.name != "upgrade" && out.BytesIn != int64(len(c.answer)) {
 				t.Errorf("bytes in %d of %d", out.BytesIn, len(c.answer))
@@ -133,7 +134,7 @@ func TestAnswers(t *testing.T) {
 // answer. A client that silently tries again sends more than it counts.
 func TestNothingIsSentTwice(t *testing.T) {
 	var received atomic.Int64
-	addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
 		br := bufio.NewReader(conn)
 		for n := 0; ; n++ {
 			if _, err := http.ReadRequest(br); err != nil {
@@ -146,7 +147,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		}
 	})
-	target := open(t, Spec{URL: "http://" + addr.String()}, Local{})
+	target := open(t, Spec{URL: "http://" + addr}, Local{})
 	for i := range 20 {
 		if i%2 == 0 {
 			do(t, target, 200, "")
@@ -162,7 +163,7 @@ func TestNothingIsSentTwice(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	for range 2 {
-		if resp, err := client.Get("http://" + addr.String()); err == nil {
+		if resp, err := client.Get("http://" + addr); err == nil {
 			resp.Body.Close()
 		}
 	}
@@ -199,7 +200,7 @@ func TestClosedIdleConnection(t *testing.T) {
 		{how: "by writing", blind: true, reset: true, body: 2 * oneRecord},
 	} {
 		var received atomic.Int64
-		addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+		addr := echotest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
 			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
 				return
 			}
@@ -210,7 +211,7 @@ func TestClosedIdleConnection(t *testing.T) {
 				conn.(*net.TCPConn).SetLinger(0)
 			}
 		})
-		target := open(t, Spec{URL: "http://" + addr.String(), Body: make([]byte, c.body)}, Local{})
+		target := open(t, Spec{URL: "http://" + addr, Body: make([]byte, c.body)}, Local{})
 		do(t, target, 200, "")
 		old := idle(t, target)
 		await.True(t, "the end of the connection", old.hungUp)
@@ -228,7 +229,7 @@ func TestClosedIdleConnection(t *testing.T) {
 // Unrequested bytes must not become the answer to the next request.
 func TestUnsolicitedBytes(t *testing.T) {
 	var n atomic.Int64
-	addr := listen(t, "tcp", "127.0.0.1:0", func(conn net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
 		br := bufio.NewReader(conn)
 		for {
 			if _, err := http.ReadRequest(br); err != nil {
@@ -238,7 +239,7 @@ func TestUnsolicitedBytes(t *testing.T) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 500 No\r\n\r\n")
 		}
 	})
-	target := open(t, Spec{URL: "http://" + addr.String()}, Local{})
+	target := open(t, Spec{URL: "http://" + addr}, Local{})
 	for range 3 {
 		out := do(t, target, 200, "")
 		if want := int64(len("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")); out.BytesIn != want {
@@ -371,8 +372,8 @@ func TestTimeout(t *testing.T) {
 		{"body not read", "http", func(net.Conn) { <-t.Context().Done() }, 32 << 20, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			addr := listen(t, "tcp", "127.0.0.1:0", c.serve)
-			spec := Spec{URL: c.scheme + "://" + addr.String(), Timeout: timeout, Body: make([]byte, c.body)}
+			addr := echotest.Listen(t, "127.0.0.1:0", c.serve)
+			spec := Spec{URL: c.scheme + "://" + addr, Timeout: timeout, Body: make([]byte, c.body)}
 			target := open(t, spec, Local{})
 			await.True(t, "a timeout after what was served", func() bool { // a slow machine may not serve it in that time
 				began := time.Now()
@@ -443,11 +444,11 @@ func TestConnectionErrors(t *testing.T) {
 	do(t, open(t, Spec{URL: "http://a", UnixSocket: t.TempDir() + "/none"}, Local{}), 0, ClassConnect)
 	// 192.0.2.1 is reserved for documentation: nothing is sent.
 	do(t, open(t, Spec{URL: "http://" + free}, Local{Addresses: []string{"192.0.2.1"}}), 0, ClassPorts)
-	reset := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	reset := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		http.ReadRequest(bufio.NewReader(c))
 		c.(*net.TCPConn).SetLinger(0)
 	})
-	do(t, open(t, Spec{URL: "http://" + reset.String()}, Local{}), 0, ClassReset)
+	do(t, open(t, Spec{URL: "http://" + reset}, Local{}), 0, ClassReset)
 }
 
 func TestLocalAddresses(t *testing.T) {
@@ -525,13 +526,13 @@ func TestIPv6(t *testing.T) {
 
 // A server answers before it has read the body, and hangs up: its answer counts, if it arrives.
 func TestEarlyAnswer(t *testing.T) {
-	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		io.WriteString(c, "HTTP/1.1 413 Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 		c.(*net.TCPConn).CloseWrite()
 		io.CopyN(io.Discard, c, 1<<20)
 		time.Sleep(20 * time.Millisecond)
 	})
-	got := open(t, Spec{URL: "http://" + addr.String(), Body: make([]byte, 16<<20)}, Local{}).Do(t.Context(), Call{})
+	got := open(t, Spec{URL: "http://" + addr, Body: make([]byte, 16<<20)}, Local{}).Do(t.Context(), Call{})
 	if got.Class != ClassStatus && got.Class != ClassReset || got.Class == ClassStatus && got.Status != 413 {
 		t.Errorf("got %+v", got)
 	}

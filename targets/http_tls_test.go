@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/certtest"
+	"github.com/loadctl/loadctl/internal/echotest"
 )
 
 // serverTLS is the configuration of a server with a certificate for names.
@@ -124,11 +125,11 @@ func TestClientCertificate(t *testing.T) {
 }
 
 func TestTLSToAPlainServer(t *testing.T) {
-	addr := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	addr := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 		c.Read(make([]byte, 4096))
 	})
-	do(t, open(t, Spec{URL: "https://" + addr.String()}, Local{}), 0, ClassTLS)
+	do(t, open(t, Spec{URL: "https://" + addr}, Local{}), 0, ClassTLS)
 }
 
 // All connections but the first resume a session, with both versions of TLS.

@@ -19,11 +19,11 @@ import (
 // TestRawClosed: a connection that the server closed after a reply costs nothing.
 func TestRawClosed(t *testing.T) {
 	var accepted atomic.Int64
-	at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) { // it answers one line and hangs up
+	at := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { // it answers one line and hangs up
 		accepted.Add(1)
 		line, _ := bufio.NewReader(c).ReadBytes('\n')
 		c.Write(line)
-	}).String()
+	})
 	target := open(t, Spec{URL: "tcp://" + at, Body: []byte("a\n"), Reply: `until \n`, Timeout: time.Minute}, Local{})
 	const n = 5
 	for range n {
@@ -47,10 +47,10 @@ func awaitHangUp(t *testing.T, target *rawTarget) {
 // TestRawCanceled: a request ends with its context, and nothing is sent once the target is halted.
 func TestRawCanceled(t *testing.T) {
 	var got atomic.Int64
-	at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	at := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		n, _ := io.Copy(io.Discard, c)
 		got.Add(n)
-	}).String()
+	})
 	s := Spec{URL: "tcp://" + at, Body: []byte("x"), Reply: "any"}
 	ctx, cancel := context.WithCancel(t.Context())
 	target := open(t, s, Local{Halted: func() bool { cancel(); return false }})
@@ -142,8 +142,8 @@ func TestRawSpecs(t *testing.T) {
 // TestMixedSchemes: the steps of a flow may be of different schemes, and share their connections' limit. What a step
 // takes of a reply fills a later one.
 func TestMixedSchemes(t *testing.T) {
-	at := listen(t, "tcp", "127.0.0.1:0", echotest.Lines).String()
-	web := listen(t, "tcp", "127.0.0.1:0", answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")).String()
+	at := echotest.Listen(t, "127.0.0.1:0", echotest.Lines)
+	web := echotest.Listen(t, "127.0.0.1:0", answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
 	udp := echotest.Datagrams(t, "127.0.0.1:0", func(b []byte) [][]byte { return [][]byte{b} })
 	s := Spec{Redirects: 1, Flows: []Flow{{Name: "f", Steps: []Step{
 		{Name: "line", URL: "tcp://" + at, Body: []byte("id=${ordinal}\n"), Reply: `until \n`, Takes: []Take{{"id", `regex /id=(\d+)/`}}},
@@ -173,10 +173,10 @@ func TestRawLocals(t *testing.T) {
 		from[host]++
 		mu.Unlock()
 	}
-	tcp := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+	tcp := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		note(c.RemoteAddr())
 		echotest.Lines(c)
-	}).String()
+	})
 	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

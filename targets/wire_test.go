@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -125,7 +126,7 @@ func TestWireWritesWhatTheTargetWrites(t *testing.T) {
 	} {
 		var got []byte
 		taken := make(chan struct{})
-		address := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+		address := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 			var seen recorded
 			r, err := http.ReadRequest(bufio.NewReader(io.TeeReader(c, &seen)))
 			if err == nil {
@@ -137,14 +138,14 @@ func TestWireWritesWhatTheTargetWrites(t *testing.T) {
 				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 			}
 		})
-		s.URL = "http://" + address.String() + "/x?y"
+		s.URL = "http://" + address + "/x?y"
 		w, ok, err := NewWire(s, Local{})
 		if err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 		out := do(t, open(t, s, Local{}), 200, "")
 		<-taken
-		if !slices.Equal(got, w.Request) || out.BytesOut != int64(len(w.Request)) || w.Address != address.String() {
+		if !slices.Equal(got, w.Request) || out.BytesOut != int64(len(w.Request)) || w.Address != address {
 			t.Errorf("to %s the target writes\n%q, the wire\n%q", w.Address, got, w.Request)
 		}
 	}

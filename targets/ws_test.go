@@ -18,6 +18,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/targets/ws"
 	"github.com/loadctl/loadctl/targets/ws/wstest"
 )
@@ -253,7 +254,7 @@ func idleOnes(t Target) int {
 func TestWSFlood(t *testing.T) {
 	for name, frame := range map[string]string{"messages": wstest.Text(strings.Repeat("x", 60_000)), "pings": strings.Repeat("\x89\x01p", 1000), "fragments": "\x01\x00" + strings.Repeat("\x00\x00", 1000) + "\x80\x00"} {
 		t.Run(name, func(t *testing.T) {
-			at := listen(t, "tcp", "127.0.0.1:0", func(c net.Conn) {
+			at := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 				buf := make([]byte, 4096)
 				n, _ := c.Read(buf)
 				_, key, _ := strings.Cut(string(buf[:n]), "Sec-WebSocket-Key: ")
@@ -264,7 +265,7 @@ func TestWSFlood(t *testing.T) {
 						return
 					}
 				}
-			}).String()
+			})
 			target := open(t, Spec{URL: "ws://" + at, Body: []byte("hello"), Reply: "matches /never/", Timeout: 300 * time.Millisecond}, Local{})
 			var before, after runtime.MemStats
 			runtime.GC()

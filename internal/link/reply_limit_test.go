@@ -16,6 +16,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 )
@@ -23,39 +24,24 @@ import (
 // bomber starts a server that answers as usual, except to the commands named in answers. It returns its URL.
 func bomber(t *testing.T, answers map[string]string) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
+	return "redis://" + echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
+		for r := bufio.NewReader(c); ; {
+			args, err := command(r)
 			if err != nil {
 				return
 			}
-			go func() {
-				defer c.Close()
-				for r := bufio.NewReader(c); ; {
-					args, err := command(r)
-					if err != nil {
-						return
-					}
-					answer, known := answers[strings.ToUpper(args[0])]
-					if !known {
-						answer = map[string]string{"HELLO": "%1\r\n+proto\r\n:3\r\n", "PING": "+PONG\r\n"}[strings.ToUpper(args[0])]
-					}
-					if answer == "" {
-						answer = "+OK\r\n"
-					}
-					if _, err := io.WriteString(c, answer); err != nil {
-						return
-					}
-				}
-			}()
+			answer, known := answers[strings.ToUpper(args[0])]
+			if !known {
+				answer = map[string]string{"HELLO": "%1\r\n+proto\r\n:3\r\n", "PING": "+PONG\r\n"}[strings.ToUpper(args[0])]
+			}
+			if answer == "" {
+				answer = "+OK\r\n"
+			}
+			if _, err := io.WriteString(c, answer); err != nil {
+				return
+			}
 		}
-	}()
-	return "redis://" + l.Addr().String()
+	})
 }
 
 // command reads one command of a client.
