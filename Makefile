@@ -34,8 +34,8 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 # Packages whose tests run whole fleets of processes. They run after the units, few tests of a package at once: on
 # two cores, 16 at once take longer, and twice the CPU.
 FLEETS := /internal/(e2e|chaos|doctest)$$
-# Many tests of units wait, so four packages run at once, also on two cores: -p 4. make test-all has more tests that wait, so
-# it runs four tests of each at once.
+# Many tests of units wait, so four packages run at once, also on two cores, and eight tests of each: with two tests of each,
+# two cores were idle for half of the time.
 # The packages that take longest begin, so none is alone at the end.
 LONGEST := ./internal/worker ./internal/run ./targets ./internal/epoll ./internal/results ./cmd/loadctl
 units   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)')
@@ -58,14 +58,14 @@ tested:
 test: ## Test all units, scripts and simulations, and a fleet for each promise (5 to 10 minutes; installs what it needs)
 	@.ci/setup test
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
-	@.ci/tier units  $(GO_TEST) -short -p 4 -timeout 15m $(units)
+	@.ci/tier units  $(GO_TEST) -short -p 4 -parallel 8 -timeout 15m $(units)
 	@.ci/tier fleets $(GO_TEST) -short -count=1 -p 1 -parallel 4 -timeout 15m $(fleets)
 
 test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 to 30 minutes)
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
 	@.ci/tier races   $(GO_TEST) -short -race -p 4 -parallel 4 -timeout 15m -skip '$(SINGLE)' $(raced)
-	@.ci/tier units   $(GO_TEST) -p 4 -parallel 4 -timeout 15m $(units)
+	@.ci/tier units   $(GO_TEST) -p 4 -parallel 8 -timeout 15m $(units)
 	@.ci/tier fleets  $(GO_TEST) -count=1 -p 2 -parallel 6 -timeout 20m $(fleets)
 	@.ci/tier shipped $(MAKE) --no-print-directory shipped
 
