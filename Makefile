@@ -37,12 +37,13 @@ FLEETS := /internal/(e2e|chaos|doctest)$$
 # Many tests of units wait, so four packages run at once, also on two cores, and eight tests of each: with two tests of each,
 # two cores were idle for half of the time.
 # The packages that take longest begin, so none is alone at the end.
-LONGEST := ./internal/worker ./internal/run ./targets ./internal/epoll ./internal/results ./cmd/loadctl
+LONGEST := ./internal/worker ./internal/run ./targets ./internal/loop ./internal/results ./cmd/loadctl
 units   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find
 # there. Nor in the tests SINGLE, in which one goroutine computes; TestPairs and its like play the same engines as the tests
 # beside them, a thousand times.
+# Races run on the portable sockets, which have goroutines; the other tiers on those of Linux.
 PURE   := /report(/|$$)|/lua$$|/internal/(compare|format|importer|model|outage|page|preview|printable|rehearsal|sim|spec|svg|ui|workload)$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|cookies|grpc|http1|rows|template|ws)$$
 SINGLE := ^Test(Pairs|Triples|Sequences|ReplayOfManyRows|ReplayOfADay|ReplayKeepsCounts|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode)$$|^TestRaw$$/^hostile
 raced   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
@@ -64,7 +65,7 @@ test: ## Test all units, scripts and simulations, and a fleet for each promise (
 test-all: ## Test everything: also races, each protocol and fault, pages in a browser, documents, packages (20 to 30 minutes)
 	@.ci/setup all
 	@.ci/tier tested  $(MAKE) --no-print-directory tested
-	@.ci/tier races   $(GO_TEST) -short -race -p 4 -parallel 4 -timeout 15m -skip '$(SINGLE)' $(raced)
+	@.ci/tier races   $(GO_TEST) -short -race -tags portable -p 4 -parallel 4 -timeout 15m -skip '$(SINGLE)' $(raced)
 	@.ci/tier units   $(GO_TEST) -p 4 -parallel 8 -timeout 15m $(units)
 	@.ci/tier fleets  $(GO_TEST) -count=1 -p 2 -parallel 6 -timeout 20m $(fleets)
 	@.ci/tier shipped $(MAKE) --no-print-directory shipped
@@ -74,7 +75,7 @@ shipped:
 	@for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 
 # Packages whose tests run processes or servers.
-SERVED := $(FLEETS)|/internal/(bench|cli|doctor|embedded|link|run|results|limiters|metrics|model|mux|redistest|search|ui|watch|worker|epoll)$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets$$
+SERVED := $(FLEETS)|/internal/(bench|cli|doctor|embedded|link|run|results|limiters|metrics|model|mux|redistest|search|ui|watch|worker|loop)$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets$$
 
 check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a minute)
 	@go build ./...
@@ -88,7 +89,7 @@ acceptance: ## Measure the promises at full size, on a quiet machine (an hour, h
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./cmd/loadworker
 	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/doctor ./internal/metrics
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestMeasure' ./internal/limiters
-	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/link ./internal/run ./internal/worker ./internal/epoll ./targets
+	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/link ./internal/run ./internal/worker ./internal/loop ./targets
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)

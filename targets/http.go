@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,9 +30,8 @@ import (
 type httpTarget struct {
 	spec    Spec
 	url     *url.URL
-	routes  routes
+	follow  redirects
 	expect  expectation
-	allow   func(hostport string) bool
 	halted  func() bool
 	first   *message // the first request of every Do
 	filler  filler
@@ -54,11 +51,11 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 		return nil, err
 	}
 	s = s.ofGRPC()
-	t := &httpTarget{spec: s, url: u, allow: local.AllowHost, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections, credential: local.Credential}
+	t := &httpTarget{spec: s, url: u, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections, credential: local.Credential}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}
-	if t.routes, err = parseRoutes(s.ConnectTo); err != nil {
+	if t.follow, err = newRedirects(s, u, local); err != nil {
 		return nil, err
 	}
 	if t.expect, err = s.expectation(); err != nil {
@@ -69,7 +66,7 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 		buf := make([]byte, longBuffer)
 		return &buf
 	}
-	if t.first, err = newMessage(s, u, t.endpoint(u), s.parser(local.Tables), local.Credential); err != nil {
+	if t.first, err = newMessage(s, u, t.follow.endpoint(u), s.parser(local.Tables), local.Credential); err != nil {
 		return nil, err
 	}
 	if t.first.close {
@@ -123,7 +120,7 @@ func (t *httpTarget) Do(ctx context.Context, c Call) Outcome {
 			return out
 		}
 		var err error
-		if m, err = t.follow(m, out.Status, location, c.Session); err != nil || hop == t.spec.Redirects {
+		if m, err = t.follow.next(m, out.Status, location, c.Session); err != nil || hop == t.spec.Redirects {
 			out.Class = ClassRedirect
 			return out
 		}
@@ -198,9 +195,6 @@ func blame(ctx context.Context, err error) error {
 	return err
 }
 
-// endpoint returns where to connect for requests to u.
-func (t *httpTarget) endpoint(u *url.URL) endpoint { return t.spec.endpoint(u, t.routes) }
-
 // endpoint returns where connections for u go.
 func (s Spec) endpoint(u *url.URL, by routes) endpoint {
 	var to endpoint
@@ -229,75 +223,6 @@ func (s Spec) destination(u *url.URL, by routes) (network, address string) {
 func port(u *url.URL) string {
 	k, _ := lookup(u.Scheme)
 	return cmp.Or(u.Port(), k.port)
-}
-
-// follow returns the request that a redirect asks for, after m was answered with status.
-func (t *httpTarget) follow(m *message, status int, location string, session *Session) (*message, error) {
-	base := m.filledURL()
-	u, err := base.Parse(location)
-	if err != nil {
-		return nil, errors.New("follow redirect: the location is not a URL")
-	}
-	if u.Scheme != "http" && u.Scheme != "https" || checkHost(u) != nil || checkThree(t.spec, u) != nil {
-		return nil, errors.New("follow redirect: the location is not of HTTP, or not of this version")
-	}
-	if !t.allowed(u) {
-		return nil, errors.New("follow redirect: the host is not allowed")
-	}
-	next, err := newMessage(m.filledSpec().redirected(base, u, status), u, t.endpoint(u), literally, t.credential)
-	if err != nil || next.wire != nil {
-		return next, err
-	}
-	// Only credential, signature and cookies vary.
-	return next.filled(template.Request{Time: time.Now().UnixNano()}, session), nil
-}
-
-// allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host
-// gets requests.
-func (t *httpTarget) allowed(u *url.URL) bool {
-	want := net.JoinHostPort(u.Hostname(), port(u))
-	if strings.EqualFold(want, net.JoinHostPort(t.url.Hostname(), port(t.url))) {
-		return true
-	}
-	if t.allow == nil {
-		return strings.EqualFold(u.Hostname(), t.url.Hostname())
-	}
-	to := t.endpoint(u)
-	return t.allow(want) && (to.network == "unix" || to.address == want || t.allow(to.address))
-}
-
-// redirected returns the spec of the request after a redirect from one URL to another. The method changes as in
-// browsers (RFC 9110, 15.4). Another host gets no secrets.
-func (s Spec) redirected(from, to *url.URL, status int) Spec {
-	method := s.method()
-	seeOther := status == http.StatusSeeOther && method != http.MethodHead
-	moved := (status == http.StatusMovedPermanently || status == http.StatusFound) && method == http.MethodPost
-	// 307 and 308 never change the method; for 301 and 302 all clients turn only POST into GET.
-	if seeOther || moved {
-		s.Method, s.Body = http.MethodGet, nil
-	} else {
-		s.Method = method // it may have followed from the body
-	}
-	// A redirect from https to http counts as another host: secrets stay encrypted.
-	sameHost := strings.EqualFold(from.Host, to.Host) && (from.Scheme == to.Scheme || to.Scheme == "https")
-	var kept []Header
-	for _, h := range s.Headers {
-		isHost := http.CanonicalHeaderKey(h.Name) == "Host"
-		isBody := strings.HasPrefix(http.CanonicalHeaderKey(h.Name), "Content-")
-		switch {
-		case isHost && !sameHost, isBody && len(s.Body) == 0, !harmless(h.Name) && !sameHost:
-			continue
-		}
-		kept = append(kept, h)
-	}
-	s.Headers = kept
-	if !sameHost {
-		s.Auth = ""
-	}
-	if sameHost && to.User == nil {
-		to.User = from.User
-	}
-	return s
 }
 
 // Close closes idle connections now, and the others when their requests end.

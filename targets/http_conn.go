@@ -2,6 +2,7 @@ package targets
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -159,7 +160,7 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 			return in, false, c.answer.EOF() // nil if the answer was complete
 		case done:
 			c.raw.answered()
-			return in, readErr == nil && c.answer.KeepAlive(), nil
+			return in, readErr == nil && c.answer.KeepAlive() && !c.readAhead(), nil
 		case readErr != nil:
 			return in, false, readErr
 		}
@@ -169,6 +170,16 @@ func (c *conn) readAnswer(long *sync.Pool) (in int64, keep bool, err error) {
 			buf = *larger
 		}
 	}
+}
+
+// readAhead reports whether TLS has more data than the answer, or knows that the connection has ended: a look at the socket
+// finds nothing then.
+func (c *conn) readAhead() bool {
+	if _, secure := c.wire.(*tls.Conn); !secure {
+		return false
+	}
+	n, err := c.readNow(c.buf[:1])
+	return n > 0 || !errors.Is(err, errNotYet{})
 }
 
 // usable reports whether an idle connection can carry a request to another endpoint by deadline, and sets that

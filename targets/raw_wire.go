@@ -1,7 +1,6 @@
 package targets
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net/url"
@@ -56,26 +55,23 @@ func (w *Wire) Raw() bool { return w.raw != nil }
 func (w *Wire) Datagrams() bool { return w.Network == "udp" }
 
 // useRaw makes the Wire one of tcp or udp.
-func (w *Wire) useRaw(s Spec, _ *url.URL, local Local, secure *tls.Config) error {
+func (w *Wire) useRaw(s Spec, _ *url.URL, local Local) error {
 	rules, err := newRawRules(s, local.Tables)
-	w.follow(rules, secure)
+	w.obey(rules)
 	return err
 }
 
 // useRedis makes the Wire one of redis or rediss.
-func (w *Wire) useRedis(s Spec, _ *url.URL, local Local, secure *tls.Config) error {
+func (w *Wire) useRedis(s Spec, _ *url.URL, local Local) error {
 	rules, err := newRedisRules(s, local.Tables)
-	w.follow(rules, secure)
+	w.obey(rules)
 	return err
 }
 
-// follow makes requests those of the rules.
-func (w *Wire) follow(rules rawRules, secure *tls.Config) {
+// obey makes requests those of the rules.
+func (w *Wire) obey(rules rawRules) {
 	w.raw, w.Network, w.Address, w.Request, w.Close = &rules, rules.to.network, rules.to.address, rules.fixed, rules.once
-	if rules.to.name != "" {
-		w.Name, w.secure = rules.to.name, secure.Clone()
-		w.secure.ServerName, w.secure.NextProtos = w.Name, nil
-	}
+	w.Name = rules.to.name
 }
 
 // datagrams tells whether requests are datagrams.

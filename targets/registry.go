@@ -1,7 +1,6 @@
 package targets
 
 import (
-	"crypto/tls"
 	"net/url"
 	"slices"
 )
@@ -12,7 +11,7 @@ type kind struct {
 	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
 	open   func(Spec, Local, *pool) (Target, error)              // the pool is for the steps of one workload
-	wire   func(*Wire, Spec, *url.URL, Local, *tls.Config) error // makes a Wire one of the scheme; nil = it has none
+	wire   func(*Wire, Spec, *url.URL, Local) error // makes a Wire one of the scheme; nil = it has none
 	bare   bool                                                  // its requests have not the methods, headers and statuses of HTTP
 	shared func(Spec) error                                      // refuses settings of all requests that it does not use; nil = it refuses none
 }

@@ -38,8 +38,12 @@ type Wire struct {
 
 	Limits http1.Limits // of an answer; it must be read with these, for Outcome to look at it
 
+	Redirects int // how many redirects a request follows at most: see Filled and Follow
+
 	scheme  string
-	secure  *tls.Config // nil without TLS
+	secure  *tls.Config // shared by all steps
+	offers  []string    // protocols, in TLS
+	follow  redirects
 	expect  expectation
 	message *message
 	filler  filler
@@ -75,8 +79,7 @@ func (w *Wire) Ahead(n int) []int {
 	return w.mix.Ahead(n)
 }
 
-// NewWire returns the Wire of spec. ok is false if the target has none (HTTP/3, redirects to follow, no connections); then
-// use New. It fails where New would, and opens no connection.
+// NewWire returns the Wire of spec. ok is false if the target has none (HTTP/3, no connections); then use New. It fails where New would, and opens no connection.
 //
 // If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
@@ -121,12 +124,12 @@ func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
 // newWire returns the Wire of one step. All steps share the sessions of TLS.
 func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err error) {
 	k, u, err := spec.kind()
-	if err != nil || k.wire == nil || spec.Redirects > 0 && !k.bare || spec.version() == HTTP3 {
+	if err != nil || k.wire == nil || spec.version() == HTTP3 {
 		return nil, false, err
 	}
 	w = &Wire{
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
-		Halted: local.Halted, filler: newFiller(local),
+		Halted: local.Halted, filler: newFiller(local), secure: secure,
 	}
 	for _, a := range local.Addresses {
 		w.Local = append(w.Local, net.ParseIP(a))
@@ -134,34 +137,65 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if w.Halted == nil {
 		w.Halted = func() bool { return false }
 	}
-	return w, true, k.wire(w, spec, u, local, secure)
+	return w, true, k.wire(w, spec, u, local)
 }
 
 // useHTTP makes the Wire one of http or grpc.
-func (w *Wire) useHTTP(spec Spec, u *url.URL, local Local, secure *tls.Config) (err error) {
-	if err := w.lead(spec, u); err != nil {
+func (w *Wire) useHTTP(spec Spec, u *url.URL, local Local) (err error) {
+	if w.follow, err = newRedirects(spec, u, local); err != nil {
 		return err
 	}
 	if w.expect, err = spec.expectation(); err != nil {
 		return err
 	}
-	if w.message, err = newMessage(spec, u, endpoint{}, spec.parser(local.Tables), local.Credential); err != nil {
+	m, err := newMessage(spec, u, w.follow.endpoint(u), spec.parser(local.Tables), local.Credential)
+	if err != nil {
 		return err
 	}
-	w.scheme, w.Request, w.Head, w.Close, w.Limits = w.message.scheme(), w.message.wire, spec.method() == "HEAD", w.message.close, w.expect.limits
-	if w.scheme == "https" {
-		w.Name, w.secure = u.Hostname(), secure.Clone()
-		w.secure.ServerName, w.secure.NextProtos = w.Name, spec.protocols()
+	w.Limits, w.offers = w.expect.limits, spec.protocols()
+	if !IsGRPC(spec.URL) {
+		w.Redirects = spec.Redirects
 	}
-	if spec.version() != HTTP2 {
-		return nil
-	}
-	w.Streams = spec.streams()
-	if w.Request == nil {
+	return w.use(m)
+}
+
+// use makes requests those of a message.
+func (w *Wire) use(m *message) error {
+	w.message, w.scheme, w.Request, w.Head, w.Close = m, m.scheme(), m.wire, m.head, m.close
+	w.Network, w.Address, w.Name, w.Streams, w.Encoded = m.to.network, m.to.address, m.to.name, m.to.streams, nil
+	if w.Streams == 0 || w.Request == nil {
 		return nil
 	}
 	w.Encoded = new(http2.Request)
 	return w.Encode(w.Encoded, w.Request)
+}
+
+// Filled returns the Wire of one request, if requests follow redirects: what that leads to depends on how the request was
+// filled. A Wire whose requests are all the same is that of each.
+func (w *Wire) Filled(c Call) *Wire {
+	if w.Redirects == 0 || w.Request != nil {
+		return w
+	}
+	one := *w
+	if err := one.use(w.message.filled(w.filler.request(c), c.Session)); err != nil {
+		return w // Encode will say so again
+	}
+	return &one
+}
+
+// Follow returns the Wire of the request that an answer asks for; nil if that is not a redirect. w is what Filled returned,
+// or Follow. The error says why it cannot be followed.
+func (w *Wire) Follow(a check.Answer, session *Session) (*Wire, error) {
+	redirect, ok := a.(interface{ Location() string })
+	if !ok || redirect.Location() == "" {
+		return nil, nil
+	}
+	m, err := w.follow.next(w.message, a.Status(), redirect.Location(), session)
+	if err != nil {
+		return nil, err
+	}
+	next := *w
+	return &next, next.use(m)
 }
 
 // lead sets where connections go.
@@ -200,7 +234,9 @@ func (w *Wire) Encode(r *http2.Request, message []byte) error {
 // Secure makes TLS on a connection that was just opened, to the server Name. It takes as long as the connection does. Its
 // error is for Outcome. The sessions of earlier connections are resumed.
 func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
-	s := tls.Client(c, w.secure)
+	config := w.secure.Clone()
+	config.ServerName, config.NextProtos = w.Name, w.offers
+	s := tls.Client(c, config)
 	if err := s.Handshake(); err != nil {
 		return nil, handshakeError{unagreed(err, w.Streams > 0)}
 	}

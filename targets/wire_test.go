@@ -49,7 +49,7 @@ func TestWire(t *testing.T) {
 // NewWire leaves to New what a Wire cannot do; both refuse the same specs.
 func TestWireIsNotForAll(t *testing.T) {
 	for _, s := range []Spec{
-		{URL: "http://a/", Redirects: 1}, {URL: "https://a/", Redirects: 1}, {URL: "noop://"},
+		{URL: "https://a/", HTTP: HTTP3}, {URL: "https://a/", HTTP: HTTP3, Redirects: 1}, {URL: "noop://"},
 	} {
 		if w, ok, err := NewWire(s, Local{}); w != nil || ok || err != nil {
 			t.Errorf("%+v: %+v, %v, %v", s, w, ok, err)

@@ -1,7 +1,6 @@
 package targets
 
 import (
-	"crypto/tls"
 	"errors"
 	"io"
 	"net/url"
@@ -62,7 +61,7 @@ func (s *Socket) Greeting() []byte {
 }
 
 // useMessages makes the Wire one of ws or wss.
-func (w *Wire) useMessages(s Spec, u *url.URL, local Local, secure *tls.Config) (err error) {
+func (w *Wire) useMessages(s Spec, u *url.URL, local Local) (err error) {
 	if err := w.lead(s, u); err != nil {
 		return err
 	}
@@ -71,8 +70,7 @@ func (w *Wire) useMessages(s Spec, u *url.URL, local Local, secure *tls.Config) 
 	}
 	w.Close, w.credential = s.NoKeepAlive, local.Credential
 	if u.Scheme == "wss" {
-		w.Name, w.secure = u.Hostname(), secure.Clone()
-		w.secure.ServerName, w.secure.NextProtos = w.Name, []string{protocolHTTP1}
+		w.Name, w.offers = u.Hostname(), []string{protocolHTTP1}
 	}
 	return nil
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/loadctl/loadctl/internal/auth"
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
-	"github.com/loadctl/loadctl/internal/epoll"
 	"github.com/loadctl/loadctl/internal/files"
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/loop"
 	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/results"
 	"github.com/loadctl/loadctl/internal/run"
@@ -227,8 +227,8 @@ func (f *memberFlags) work(
 	return total, err
 }
 
-// client returns a client for the target with some connections. Where the system and the target support it, that is an
-// event loop; else it has a goroutine for each connection.
+// client returns a client for the target with some connections. If the target has a Wire, that is an event loop; else it
+// has a goroutine for each connection.
 func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
 	spec.HTTP, spec.Streams = f.opened.spec.HTTP, f.opened.spec.Streams
 	wire, loops, err := targets.NewWire(spec, f.opened.local)
@@ -236,13 +236,10 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 		return nil, cli.Config(err)
 	}
 	if loops {
-		loop, err := epoll.New(clock, wire, connections)
-		if !errors.Is(err, errors.ErrUnsupported) {
-			// An event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
-			// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.
-			runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
-			return loop, err
-		}
+		// On Linux an event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
+		// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
+		return loop.New(clock, wire, connections)
 	}
 	return worker.NewAdapter(clock, target, connections*max(1, spec.Streams)), nil
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/epoll"
 	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/loop"
 	"github.com/loadctl/loadctl/internal/member"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
@@ -123,7 +123,7 @@ func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
 	}
 	w := member.New(ctx, r, link, "here", false)
 	w.Shards = 2
-	w.NewClient = func(int) (worker.Client, error) { return epoll.New(w.Clock, wire, 50) }
+	w.NewClient = func(int) (worker.Client, error) { return loop.New(w.Clock, wire, 50) }
 	_, err = w.Run(ctx)
 	return err
 }

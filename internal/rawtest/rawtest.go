@@ -173,8 +173,8 @@ func testEmptyDatagrams(t *testing.T, open Open) {
 	}
 }
 
-// testRefusedDatagrams: a host without a server refuses a datagram. If that expects no reply, the next one on the socket
-// has the error, and is sent.
+// testRefusedDatagrams: a host without a server refuses a datagram. If that expects no reply, a later one on the socket has
+// the error, and is sent.
 func testRefusedDatagrams(t *testing.T, open Open) {
 	c, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -185,9 +185,13 @@ func testRefusedDatagrams(t *testing.T, open Open) {
 	expect(t, open(t, targets.Spec{URL: url, Body: []byte("x"), Reply: "any", Timeout: patient}, targets.Local{})(targets.Call{}), targets.ClassConnect)
 	do := open(t, targets.Spec{URL: url, Body: []byte("x")}, targets.Local{})
 	expect(t, do(targets.Call{}), "")
-	if got := expect(t, do(targets.Call{}), targets.ClassConnect); got.BytesOut != 1 {
-		t.Errorf("%+v: it was sent", got)
-	}
+	await.True(t, "the refusal of an earlier datagram", func() bool {
+		got := do(targets.Call{})
+		if got.BytesOut != 1 {
+			t.Errorf("%+v: it was sent", got)
+		}
+		return got.Class == targets.ClassConnect
+	})
 }
 
 // testHostile: whatever a server does, the request ends with the right class, and in bounded memory.

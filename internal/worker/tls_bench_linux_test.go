@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/loadctl/loadctl/internal/epoll"
+	"github.com/loadctl/loadctl/internal/loop"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
@@ -66,7 +66,7 @@ func benchmarkLoopTLS(b *testing.B, url string, connections int) {
 	if err != nil || !ok {
 		b.Fatal(ok, err)
 	}
-	c, err := epoll.New(pacer.NewClock(), wire, connections)
+	c, err := loop.New(pacer.NewClock(), wire, connections)
 	if err != nil {
 		b.Fatal(err)
 	}

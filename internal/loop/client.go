@@ -1,0 +1,266 @@
+package loop
+
+import (
+	"fmt"
+	"os"
+	"sync/atomic"
+
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/http1"
+)
+
+// readBuffer is the most that one read takes, in bytes. What checks need of an
+// answer is copied, so all connections share one buffer.
+const readBuffer = 64 << 10
+
+// A Client is a worker.Client. Each connection has a place, which is in one list: free, idle at its host, in flight, or
+// ended and not yet reported. While a connection is opened ahead of requests, its place is in none.
+type Client struct {
+	clock *pacer.Clock
+	wire  *targets.Wire
+	max   int // places
+
+	poller poller
+	wakeup wakeup
+	thread thread
+	hosts  []*host                 // of the steps, and those that redirects led to
+	of     map[*targets.Wire]*host // of each step
+	steps  int                     // how many hosts are of steps
+	found  atomic.Bool             // the address of a host that a redirect led to is known, or why not
+	locals locals
+
+	places       []*place // all there are so far; an event names one by its index
+	free         list     // without a connection
+	inFlight     list     // in the order of their deadlines: all have the same timeout
+	ended        list     // to be reported by Poll, oldest first
+	unread       []*place // more data is there, but other connections get their turn
+	turn         []*place // the previous unread; the two alternate
+	latest       int64    // when the last request ended
+	opening      int      // places that are connecting or securing
+	most         int      // the most that may connect at once, unless the server closes each connection: see mayOpen
+	closedInARow int64    // number of complete answers in a row after which the connection could not be kept
+	held         bool     // Send was refused because the maximum is connecting
+	shakes       shakes
+
+	carriers  int      // places with a connection of HTTP/2, or room for one
+	unsent    []*place // carriers whose riders began since the last Poll
+	stranded  []*place // riders that lost their connection, and found no room on another one
+	wanted    bool     // Send was refused because there is no room for a rider
+	freed     bool     // there is some again
+	lingering list     // carriers that are closed when the server has ended their streams, in the order of their deadlines
+	lingers   int      // how many these are; they are not among carriers
+
+	buf    []byte
+	memo   http1.Memo // most answers begin like the last one, on whichever connection
+	closed bool
+}
+
+// New opens a client of wire with at most this many connections, at least 1. It looks up the host's name now, and again
+// in the background from time to time; if no address accepts connections, within a second. If the name does not
+// resolve, requests fail with that outcome.
+func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
+	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
+	c.most = min(c.max, wire.Opening)
+	for _, w := range wire.Steps() {
+		if w.Close {
+			c.most = c.max // opening connections is the normal work of such a load
+		}
+	}
+	if err := c.poller.open(); err != nil {
+		return nil, fmt.Errorf("open event loop: %w", err)
+	}
+	c.wakeup.poller = &c.poller
+	if err := c.openHosts(); err != nil {
+		c.poller.close()
+		return nil, fmt.Errorf("open event loop: %w", err)
+	}
+	return c, nil
+}
+
+// Now implements worker.Client.
+func (c *Client) Now() int64 { return c.clock.Now() }
+
+// Send implements worker.Client. If a connection was idle, the request is written before Send returns. If the server
+// had closed that connection, the request was not begun. Then Send takes the next one, and opens a new one only if that
+// is allowed.
+func (c *Client) Send(_, due int64, call targets.Call) bool {
+	now := c.clock.Now() // the turn's own time grows old while requests are sent
+	wire, h := c.step(call.Step)
+	if wire.Streams > 0 {
+		return c.ride(due, call, wire, h)
+	}
+	for p := c.take(now, h); p != nil; p = c.take(now, h) {
+		p.wire = wire.Filled(call)
+		p.begin(worker.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
+		p.beginReply()
+		if p.request = p.wire.Request; p.request == nil {
+			p.filled = wire.Fill(p.filled, call)
+			p.request = p.filled
+		}
+		c.inFlight.push(p)
+		if p.reused = p.conn.open(); !p.reused {
+			c.connect(p)
+			return true
+		}
+		if c.write(p) {
+			return true
+		}
+		c.inFlight.remove(p)
+		c.drop(p)
+	}
+	return false
+}
+
+// step returns what the requests of a step are, and where they go.
+func (c *Client) step(step int) (*targets.Wire, *host) {
+	w := c.wire.Step(step)
+	if c.steps == 1 {
+		return w, c.hosts[0]
+	}
+	return w, c.of[w]
+}
+
+// Poll implements worker.Client. The first look does not block; under load it is the only one.
+func (c *Client) Poll(until int64, done func(worker.Result)) error {
+	c.thread.claim()
+	for wait := int64(0); ; {
+		c.speakAll()
+		c.resume() // before the look, so that nothing is reported twice
+		if err := c.serve(wait); err != nil {
+			return err
+		}
+		now := c.latest // recent, if anything ended
+		if c.ended.first == nil {
+			now = c.clock.Now()
+		}
+		c.expire(now)
+		c.moveStranded()
+		if reported := c.report(done); c.wakeup.consume() || reported || c.admits() || now >= until {
+			return nil
+		}
+		if wait = c.until(now, until) - now; c.thread.yield(now, wait) {
+			wait = 0 // first look for what has arrived in the meantime
+		}
+	}
+}
+
+// serve waits for events, for ns at most, and handles them.
+func (c *Client) serve(wait int64) error {
+	n, err := c.wait(wait)
+	if err != nil {
+		return fmt.Errorf("wait for events: %w", err)
+	}
+	for i := range n {
+		if index, what := c.poller.event(i); index >= 0 {
+			c.handle(c.places[index], what)
+		}
+	}
+	c.secured()
+	c.resolved()
+	return nil
+}
+
+// admits tells whether a Send that was refused would now open a connection, or find room on one.
+func (c *Client) admits() bool {
+	if c.freed {
+		c.freed, c.wanted = false, false
+		return true
+	}
+	if !c.held || !c.mayOpen() {
+		return false
+	}
+	c.held = false
+	return true
+}
+
+// Opening tells whether the last Send was refused because the maximum number of connections is being opened.
+func (c *Client) Opening() bool { return c.held }
+
+// wait waits for events, for ns at most.
+func (c *Client) wait(ns int64) (int, error) {
+	if ns <= 0 {
+		return c.poller.look()
+	}
+	if !c.wakeup.sleep() {
+		return 0, nil
+	}
+	defer c.wakeup.awake()
+	return c.poller.wait(ns)
+}
+
+// until returns when there is something to do even if nothing happens.
+func (c *Client) until(now, until int64) int64 {
+	if len(c.unread) > 0 {
+		return now
+	}
+	until = c.thread.until(now, until, c.latest)
+	for _, p := range []*place{c.inFlight.first, c.lingering.first} {
+		if p != nil {
+			until = min(until, p.deadline)
+		}
+	}
+	return until
+}
+
+// expire ends the requests whose deadline has passed, and what is left of connections.
+func (c *Client) expire(now int64) {
+	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
+		if p.state == riding {
+			c.expireRider(p, now)
+			continue
+		}
+		c.overdue(p)
+		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)
+	}
+	for p := c.lingering.first; p != nil && p.deadline <= now; p = c.lingering.first {
+		c.close(p)
+	}
+}
+
+// overdue gives up opening a connection, if it is not open. The next one tries another address.
+func (c *Client) overdue(p *place) {
+	switch p.state {
+	case securing:
+		c.opening--
+	case connecting:
+		c.opening--
+		p.host.peer = p.first + p.tried
+		p.host.names.doubt()
+	}
+}
+
+// report reports the requests that have ended, and tells whether there were any.
+func (c *Client) report(done func(worker.Result)) bool {
+	some := c.ended.first != nil
+	for p := c.ended.first; p != nil; p = c.ended.first {
+		c.ended.remove(p)
+		done(p.result)
+		c.park(p)
+	}
+	return some
+}
+
+// Wake implements worker.Client.
+func (c *Client) Wake() { c.wakeup.signal() }
+
+// Close implements worker.Client. The goroutine that called Poll must call it.
+func (c *Client) Close() error {
+	if c.closed {
+		return nil
+	}
+	c.closed = true
+	c.partAll()
+	c.closeHosts()
+	for _, p := range c.places {
+		if p.state == idle || p.state == carrying {
+			p.leave()
+		} else {
+			p.hangUp()
+		}
+	}
+	c.poller.close()
+	c.thread.release()
+	return nil
+}

@@ -1,0 +1,84 @@
+//go:build !linux || portable
+
+package loop
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+// A poller waits for events or a time. Its lock is that of its sockets too.
+type poller struct {
+	mu     sync.Mutex
+	ready  []*pipe // with events that no look has taken
+	taken  []taken
+	wakeup chan struct{} // has room for one: there is an event, or the loop is wanted
+	timer  *time.Timer
+}
+
+// A taken event is one of the last look, of the socket of a place.
+type taken struct {
+	index int32
+	what  event
+}
+
+func (p *poller) open() error {
+	p.wakeup, p.timer = make(chan struct{}, 1), time.NewTimer(time.Hour)
+	return nil
+}
+
+// post reports an event of a socket. The lock is held.
+func (p *poller) post(s *pipe, what event) {
+	if s.muted {
+		return
+	}
+	if s.events == 0 {
+		p.ready = append(p.ready, s)
+	}
+	s.events |= what
+	p.interrupt()
+}
+
+// forget takes back the events of a socket. The lock is held.
+func (p *poller) forget(s *pipe) {
+	s.muted, s.events = true, 0
+	p.ready = slices.DeleteFunc(p.ready, func(other *pipe) bool { return other == s })
+}
+
+// look takes the events that there are, and returns how many.
+func (p *poller) look() (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taken = p.taken[:0]
+	for _, s := range p.ready {
+		p.taken = append(p.taken, taken{s.index, s.events})
+		s.events = 0
+	}
+	clear(p.ready)
+	p.ready = p.ready[:0]
+	return len(p.taken), nil
+}
+
+// event returns the i-th event of the last look or wait, and the index of its socket.
+func (p *poller) event(i int) (index int32, what event) { return p.taken[i].index, p.taken[i].what }
+
+// wait waits for events for at most ns; it may return early without any.
+func (p *poller) wait(ns int64) (int, error) {
+	p.timer.Reset(time.Duration(ns))
+	select {
+	case <-p.wakeup: // may be for something that was taken already
+	case <-p.timer.C:
+	}
+	return p.look()
+}
+
+// interrupt ends a wait, or the next one. Any goroutine may call it, at any time.
+func (p *poller) interrupt() {
+	select {
+	case p.wakeup <- struct{}{}:
+	default: // it is signaled already
+	}
+}
+
+func (p *poller) close() { p.timer.Stop() }

@@ -1,0 +1,164 @@
+//go:build linux
+
+package loop
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// replySize is that of a client's reply to a server that asks for new keys: a record of TLS 1.3 with five bytes.
+const replySize = 5 + 5 + 1 + 16
+
+// A keyFlood is a server that asks for new keys in its answer, a batch at a time, and reads nothing.
+type keyFlood struct {
+	batch  chan struct{} // asks for one; closed when there were enough
+	asked  int           // for new keys
+	chunks int           // of the answer
+}
+
+const keysInBatch = 100
+
+// send sends the answer, except for its end, until there were enough batches.
+func (k *keyFlood) send(t *testing.T, c *tls.Conn, s *sealer) *sealer {
+	t.Helper()
+	raw := c.NetConn()
+	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+	s.seq++ // past the record of tls
+	for range k.batch {
+		for range keysInBatch { // data between them, as many in a row are an error
+			both := append(s.record(dataRecord, []byte("1\r\nx\r\n")), s.record(handshakeRecord, []byte{keyUpdate, 0, 0, 1, 1})...)
+			_, _ = raw.Write(both)
+			s = s.next(t)
+		}
+		k.asked += keysInBatch
+	}
+	return s
+}
+
+// fill lets a server ask until a reply of p finds no room.
+func (k *keyFlood) fill(r *rig, p *place) {
+	r.t.Helper()
+	r.pollUntil("the answer has begun", func() bool { return p.in > 0 })
+	limitBuffer(r.t, p.conn, 4096)
+	// What is full for a moment may have room again when the server's system has taken over what was sent.
+	full := func() bool {
+		for began := time.Now(); len(p.stream.out) > 0 && time.Since(began) < 50*time.Millisecond; {
+			r.poll(5 * time.Millisecond)
+		}
+		return len(p.stream.out) > 0
+	}
+	for head := p.in; !full(); {
+		k.batch <- struct{}{}
+		k.chunks += keysInBatch
+		r.pollUntil("a batch", func() bool { return p.in >= head+6*k.chunks })
+	}
+	close(k.batch)
+}
+
+// Replies to a server that does not read wait, and leave when it reads, though nothing else happens then.
+func TestRepliesWaitForRoom(t *testing.T) {
+	k := &keyFlood{batch: make(chan struct{})}
+	over := make(chan error, 1)
+	s := certify(t, time.Hour)
+	spec := s.handmade(t, func(c *tls.Conn, s *sealer) {
+		if !request(bufio.NewReader(c)) {
+			return
+		}
+		s = k.send(t, c, s)
+		raw := c.NetConn()
+		n, err := io.ReadFull(raw, make([]byte, replySize*k.asked))
+		if err != nil {
+			err = fmt.Errorf("%d bytes of %d replies: %w", n, k.asked, err)
+		}
+		over <- err
+		_, _ = raw.Write(s.record(dataRecord, []byte("0\r\n\r\n")))
+	})
+	r := newRig(t, spec, targets.Local{}, 1)
+	r.mustSend()
+	k.fill(r, r.c.places[0])
+	var err error
+	r.pollUntil("the server has read", func() bool {
+		select {
+		case err = <-over:
+			return true
+		default:
+			return false
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.pollFor(1)
+	expect(t, r.got[0].Outcome, 200, "")
+}
+
+// A connection whose server does not read the replies it asked for carries no other request: that would wait behind them.
+func TestUnreadRepliesEndAConnection(t *testing.T) {
+	k := &keyFlood{batch: make(chan struct{})}
+	var connections atomic.Int32
+	s := certify(t, time.Hour)
+	spec := s.handmade(t, func(c *tls.Conn, s *sealer) {
+		first := connections.Add(1) == 1
+		if !request(bufio.NewReader(c)) {
+			return
+		}
+		if !first {
+			_, _ = io.WriteString(c, ok)
+			return
+		}
+		s = k.send(t, c, s)
+		_, _ = c.NetConn().Write(s.record(dataRecord, []byte("0\r\n\r\n")))
+		<-t.Context().Done()
+	})
+	spec.Timeout = 30 * time.Second
+	r := newRig(t, spec, targets.Local{}, 1)
+	r.mustSend()
+	k.fill(r, r.c.places[0])
+	r.pollFor(1)
+	expect(t, r.got[0].Outcome, 200, "")
+	expect(t, r.do(), 200, "")
+	if n := connections.Load(); n != 2 {
+		t.Errorf("%d connections", n)
+	}
+}
+
+// When a handshake is given up, its goroutine may keep the socket for a moment. The events of that must not reach the next
+// connection of the place.
+func TestAbandonedSocketHasNoEvents(t *testing.T) {
+	accepted := make(chan net.Conn, 1)
+	r := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {
+		accepted <- c
+		<-t.Context().Done()
+	})}, targets.Local{}, 1)
+	c := r.c
+	p := c.vacant()
+	p.begin(worker.Result{}, 0, c.hosts[0])
+	if err := c.open(p, c.hosts[0].names.known.Load().peers[0]); err != nil && !errors.Is(err, errPending) {
+		t.Fatal(err)
+	}
+	conn, server := p.conn, <-accepted
+	defer conn.close()
+	p.shake = &shake{client: c, place: p, conn: conn, event: make(chan struct{}, 1), gone: make(chan struct{})} // whose goroutine is slow
+	p.hangUp()
+	if _, err := server.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	for !arrived(t, conn) {
+		time.Sleep(time.Millisecond)
+	}
+	if n, err := c.poller.look(); n != 0 || err != nil {
+		t.Errorf("%d events, %v", n, err)
+	}
+	c.free.push(p)
+}

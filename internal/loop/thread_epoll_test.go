@@ -1,0 +1,58 @@
+//go:build linux && !portable
+
+package loop
+
+import (
+	"testing"
+
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// TestYieldsInTime: a loop with little work is rescheduled every 8 ms, even if it works in between. A busy loop is not;
+// and a loop idle for long waits as long as it likes.
+func TestYieldsInTime(t *testing.T) {
+	const ms = int64(1e6)
+	for _, c := range []struct {
+		what                        string
+		now, until, latest, yielded int64
+		want                        int64
+		yields                      bool
+	}{
+		{"it was rescheduled a moment ago", 100 * ms, 200 * ms, 99 * ms, 99 * ms, 107 * ms, false},
+		{"there is something to do before", 100 * ms, 103 * ms, 99 * ms, 99 * ms, 103 * ms, false},
+		{"a slot came 6 ms after it", 100 * ms, 106 * ms, 99 * ms, 94 * ms, 102 * ms, false},
+		{"it is time", 102 * ms, 106 * ms, 99 * ms, 94 * ms, 102*ms + yieldRoom, true},
+		{"it is long past, because it was busy", 150 * ms, 160 * ms, 149 * ms, 94 * ms, 150*ms + yieldRoom, true},
+		{"it is time, but the next slot is near", 102 * ms, 102*ms + yieldRoom - 1, 101 * ms, 94 * ms, 102*ms + yieldRoom - 1, false},
+		{"it never was", 100 * ms, 200 * ms, 99 * ms, 0, 100*ms + yieldRoom, true},
+		{"nothing has happened for 100 ms", 199 * ms, 900 * ms, 99 * ms, 198 * ms, 206 * ms, false},
+		{"nor for a little longer", 199*ms + 1, 900 * ms, 99 * ms, 199 * ms, 900 * ms, false},
+	} {
+		th := thread{yielded: c.yielded}
+		got := th.until(c.now, c.until, c.latest)
+		if yields := th.yield(c.now, got-c.now); got != c.want || yields != c.yields {
+			t.Errorf("%s: it waits until %d and yields %v, want %d, %v", c.what, got, yields, c.want, c.yields)
+		}
+		if c.yields && th.until(c.now, c.until, c.latest) != min(c.until, c.now+yieldEvery) {
+			t.Errorf("%s: after it, it waits until %d", c.what, th.until(c.now, c.until, c.latest))
+		}
+	}
+}
+
+// TestWaitsAreInterrupted: the client's own waits are those of its thread.
+func TestWaitsAreInterrupted(t *testing.T) {
+	c, err := New(pacer.NewClock(), &targets.Wire{Address: "127.0.0.1:1"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	now := int64(1e12)
+	c.latest, c.thread.yielded = now, now
+	if until := c.until(now, now+1e9); until != now+yieldEvery {
+		t.Errorf("it waits for %d ns, want %d", until-now, yieldEvery)
+	}
+	if until := c.until(now, now+1e6); until != now+1e6 {
+		t.Errorf("it waits for %d ns, but a slot is due", until-now)
+	}
+}
