@@ -52,7 +52,7 @@ func open(ctx context.Context, fail func(error), o Options, screen *screen) (s *
 	s.fleet = &fleet{binary: o.Worker, redis: s.redis.URL(), fail: fail}
 	s.run, _, err = run.Create(ctx, s.client, name, spec.Spec{
 		Target: targets.Spec{URL: s.target.URL() + "/"}, QPS: pacer.PerSecond(o.QPS), MinWorkers: int64(len(first())),
-		Duration: length + time.Minute, // the workers end by themselves if nobody is left to stop them
+		Duration: patience, // as long as the demo may take; then the workers end by themselves if nobody is left to stop them
 		MaxLag:   spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp,
 	}, run.Options{})
 	return s, err
