@@ -10,10 +10,10 @@ type kind struct {
 	scheme string
 	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
-	open   func(Spec, Local, *pool) (Target, error)              // the pool is for the steps of one workload
+	open   func(Spec, Local, *pool) (Target, error) // the pool is for the steps of one workload
 	wire   func(*Wire, Spec, *url.URL, Local) error // makes a Wire one of the scheme; nil = it has none
-	bare   bool                                                  // its requests have not the methods, headers and statuses of HTTP
-	shared func(Spec) error                                      // refuses settings of all requests that it does not use; nil = it refuses none
+	bare   bool                                     // its requests have not the methods, headers and statuses of HTTP
+	shared func(Spec) error                         // refuses settings of all requests that it does not use; nil = it refuses none
 }
 
 // registry is the one place where targets are registered. To add a target, write one file and add one line here. It is

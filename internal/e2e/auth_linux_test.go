@@ -151,7 +151,7 @@ func TestAuth(t *testing.T) {
 }
 
 // TestAuthOfSteps: a password in a file that is rotated, for all requests of a mix but one that has a header of its own;
-// without the event loop, because redirects are followed.
+// each request may follow a redirect.
 func TestAuthOfSteps(t *testing.T) {
 	nightly(t)
 	besides(t)

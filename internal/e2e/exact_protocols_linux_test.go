@@ -77,10 +77,9 @@ func protocols(t *testing.T) map[string]protocol {
 			n, _ := store.Client().Get(t.Context(), "n").Int64() // 0 before the first one
 			return n
 		}, reset: func() { store.Client().Del(t.Context(), "n") }},
-		"h2c":   counted(t, false, "--streams", "5", "-d", "hello ${ordinal}"),
-		"https": counted(t, true, "-k", "--max-connections", "4"), // of more handshakes at once, some take longer than this server waits
-		// Redirects are for the target that blocks.
-		"h2c, blocking": counted(t, false, "--streams", "5", "--redirects", "1"),
+		"h2c":                    counted(t, false, "--streams", "5", "-d", "hello ${ordinal}"),
+		"https":                  counted(t, true, "-k", "--max-connections", "4"), // of more handshakes at once, some take longer than this server waits
+		"h2c, redirects allowed": counted(t, false, "--streams", "5", "--redirects", "1"),
 		"grpc": {args: []string{"--url", calls.URL() + "/loadctl.Echo/Say", "-d", `{"text": "hello ${ordinal}"}`, "--check", "body has hello"},
 			count: calls.Count, reset: calls.Reset, also: func(t *testing.T, r report.Report) {
 				if r.StatusCodes["OK"] != r.Audit.Sent {

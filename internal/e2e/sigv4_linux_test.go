@@ -78,7 +78,7 @@ func TestSigV4(t *testing.T) {
 }
 
 // TestSigV4OfSteps: keys in files that are rotated, for all steps of a workload but one that has a header of its own;
-// without the event loop, because redirects are followed.
+// each request may follow a redirect.
 func TestSigV4OfSteps(t *testing.T) {
 	nightly(t)
 	besides(t)

@@ -5,33 +5,30 @@ package loop
 type list struct{ first, last *place }
 
 // push adds a place at the end.
-func (l *list) push(p *place) {
-	p.prev, p.next = l.last, nil
-	if l.last == nil {
-		l.first = p
-	} else {
-		l.last.next = p
-	}
-	l.last = p
-}
+func (l *list) push(p *place) { l.link(l.last, p, nil) }
 
 // insert adds a place before those that have later deadlines. The list is in the order of deadlines.
 func (l *list) insert(p *place) {
-	next := l.first
+	prev, next := (*place)(nil), l.first
 	for next != nil && next.deadline <= p.deadline {
-		next = next.next
+		prev, next = next, next.next
 	}
-	if next == nil {
-		l.push(p)
-		return
-	}
-	p.prev, p.next = next.prev, next
-	if next.prev == nil {
+	l.link(prev, p, next)
+}
+
+// link puts a place between two others; nil is an end of the list.
+func (l *list) link(prev, p, next *place) {
+	p.prev, p.next = prev, next
+	if prev == nil {
 		l.first = p
 	} else {
-		next.prev.next = p
+		prev.next = p
 	}
-	next.prev = p
+	if next == nil {
+		l.last = p
+	} else {
+		next.prev = p
+	}
 }
 
 // remove removes a place that is in this list.
