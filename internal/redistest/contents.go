@@ -2,14 +2,17 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/rdb"
 )
 
 // Contents returns all data of the client's database, by key, as texts that are equal if the data is equal. It does not
-// use DUMP, which the embedded server has for strings only. Lifetimes are not included.
+// use DUMP, which the embedded server has for strings only. Lifetimes are not included, nor keys that go in the meantime.
 func Contents(t testing.TB, client rdb.Client) map[string]string {
 	t.Helper()
 	keys, err := client.Keys(t.Context(), "*").Result()
@@ -18,13 +21,19 @@ func Contents(t testing.TB, client rdb.Client) map[string]string {
 	}
 	all := map[string]string{}
 	for _, key := range keys {
-		if all[key], err = content(t.Context(), client, key); err != nil {
+		text, err := content(t.Context(), client, key)
+		switch {
+		case errors.Is(err, redis.Nil):
+		case err != nil:
 			t.Fatalf("read key %s: %v", key, err)
+		default:
+			all[key] = text
 		}
 	}
 	return all
 }
 
+// content returns that of a key; the error is redis.Nil if there is none.
 func content(ctx context.Context, client rdb.Client, key string) (string, error) {
 	kind, err := client.Type(ctx, key).Result()
 	if err != nil {
@@ -42,6 +51,8 @@ func content(ctx context.Context, client rdb.Client, key string) (string, error)
 		data, err = client.ZRangeWithScores(ctx, key, 0, -1).Result()
 	case "stream":
 		data, err = client.XRange(ctx, key, "-", "+").Result()
+	case "none":
+		err = redis.Nil
 	default:
 		err = fmt.Errorf("it is a %s, whose content this package cannot read", kind)
 	}
