@@ -78,7 +78,7 @@ func TestConnections(t *testing.T) {
 func TestPreconnectInVain(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", redistest.Start(t).URL())
 	args := []string{"run", "--run", "x", "--url", "http://127.0.0.1:9/", "--qps", "100", "-n", "5", "--no-check", "--preconnect", "10"}
-	stdout, stderr, code := execute(args...)
+	stdout, stderr, code := execute(append(args, patient()...)...)
 	if code != cli.CodeOther || !strings.Contains(stderr, "open=0 preconnect=10") || !strings.Contains(stdout, "errors      connect      5") {
 		t.Errorf("exit code %d, %s%s", code, stderr, stdout)
 	}
