@@ -79,7 +79,8 @@ func (w *Wire) Ahead(n int) []int {
 	return w.mix.Ahead(n)
 }
 
-// NewWire returns the Wire of spec. ok is false if the target has none (HTTP/3, no connections); then use New. It fails where New would, and opens no connection.
+// NewWire returns the Wire of spec. ok is false if the target has none (HTTP/3, no connections); then use New. It fails
+// where New would, and opens no connection.
 //
 // If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
@@ -162,8 +163,8 @@ func (w *Wire) useHTTP(spec Spec, u *url.URL, local Local) (err error) {
 // use makes requests those of a message.
 func (w *Wire) use(m *message) error {
 	w.message, w.scheme, w.Request, w.Head, w.Close = m, m.scheme(), m.wire, m.head, m.close
-	w.Network, w.Address, w.Name, w.Streams, w.Encoded = m.to.network, m.to.address, m.to.name, m.to.streams, nil
-	if w.Streams == 0 || w.Request == nil {
+	w.Network, w.Address, w.Name, w.Streams, w.Encoded = m.to.network, m.to.address, m.to.name, m.to.streams, m.ready
+	if w.Streams == 0 || w.Request == nil || w.Encoded != nil {
 		return nil
 	}
 	w.Encoded = new(http2.Request)

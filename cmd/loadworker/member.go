@@ -236,9 +236,11 @@ func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targe
 		return nil, cli.Config(err)
 	}
 	if loops {
-		// On Linux an event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
-		// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.
-		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
+		if runtime.GOOS == "linux" {
+			// There an event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
+			// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.
+			runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
+		}
 		return loop.New(clock, wire, connections)
 	}
 	return worker.NewAdapter(clock, target, connections*max(1, spec.Streams)), nil

@@ -3,7 +3,6 @@ package loop
 import (
 	"fmt"
 	"os"
-	"sync/atomic"
 
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
@@ -28,7 +27,6 @@ type Client struct {
 	hosts  []*host                 // of the steps, and those that redirects led to
 	of     map[*targets.Wire]*host // of each step
 	steps  int                     // how many hosts are of steps
-	found  atomic.Bool             // the address of a host that a redirect led to is known, or why not
 	locals locals
 
 	places       []*place // all there are so far; an event names one by its index
@@ -42,6 +40,7 @@ type Client struct {
 	most         int      // the most that may connect at once, unless the server closes each connection: see mayOpen
 	closedInARow int64    // number of complete answers in a row after which the connection could not be kept
 	held         bool     // Send was refused because the maximum is connecting
+	awaiting     []*place // whose connections cannot be opened yet: see connectInTurn
 	shakes       shakes
 
 	carriers  int      // places with a connection of HTTP/2, or room for one
@@ -158,7 +157,7 @@ func (c *Client) serve(wait int64) error {
 		}
 	}
 	c.secured()
-	c.resolved()
+	c.connectAwaiting()
 	return nil
 }
 
@@ -222,6 +221,8 @@ func (c *Client) expire(now int64) {
 // overdue gives up opening a connection, if it is not open. The next one tries another address.
 func (c *Client) overdue(p *place) {
 	switch p.state {
+	case awaiting:
+		c.awaiting = without(c.awaiting, p)
 	case securing:
 		c.opening--
 	case connecting:

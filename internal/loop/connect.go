@@ -7,14 +7,33 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
+// connectInTurn is connect for a request that was begun, so that Send cannot refuse it any more. It waits until the address
+// of its host is known, and another connection may be opened.
+func (c *Client) connectInTurn(p *place) {
+	if p.host.names.known.Load() == nil || !c.mayOpen() {
+		p.state = awaiting
+		c.awaiting = append(c.awaiting, p)
+		return
+	}
+	c.connect(p)
+}
+
+// connectAwaiting opens the connections that had to wait, as far as that is possible now.
+func (c *Client) connectAwaiting() {
+	if len(c.awaiting) == 0 {
+		return
+	}
+	all := c.awaiting
+	c.awaiting = nil
+	for _, p := range all {
+		c.connectInTurn(p)
+	}
+}
+
 // connect opens a connection for a place, and for its request if it has one. It tries the first address not tried yet
 // that does not refuse at once. The request is written when the connection is open.
 func (c *Client) connect(p *place) {
 	known := p.host.names.known.Load()
-	if known == nil {
-		p.state = resolving
-		return
-	}
 	for p.tried < len(known.peers) {
 		to := known.peers[(p.first+p.tried)%len(known.peers)]
 		p.tried++

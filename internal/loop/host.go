@@ -39,13 +39,16 @@ func (c *Client) openHosts() error {
 	return nil
 }
 
-// hostOf returns the server of a wire, which may be a new one: see newNames.
+// hostOf returns the server of a wire, which may be a new one. found is nil for steps, and for redirects as for newNames.
 func (c *Client) hostOf(w *targets.Wire, found func()) (*host, error) {
 	to := endpointOf(w)
 	for _, h := range c.hosts {
 		if h.endpoint == to {
 			return h, nil
 		}
+	}
+	if found != nil {
+		c.forget()
 	}
 	h := &host{network: w.Network, endpoint: to}
 	var err error

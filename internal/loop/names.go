@@ -60,13 +60,14 @@ func newNames(wire *targets.Wire, fits func(netip.Addr) bool, found func()) (*na
 		n.learn([]netip.Addr{ip}, nil)
 		return n, nil
 	}
-	first := func() { n.lookUp(ctx, min(wire.Timeout, lookupTimeout)) }
+	first := min(wire.Timeout, lookupTimeout)
 	if found == nil {
-		first()
-		first, found = func() {}, func() {}
+		n.lookUp(ctx, first)
+		go n.refresh(ctx)
+		return n, nil
 	}
 	go func() {
-		first()
+		n.lookUp(ctx, first)
 		found()
 		n.refresh(ctx)
 	}()

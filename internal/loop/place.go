@@ -15,7 +15,7 @@ type state uint8
 
 const (
 	free       state = iota // has no connection
-	resolving               // the address of its host is being looked up
+	awaiting                // the address of its host, or its turn to be opened
 	connecting              // the connection is being opened, for a request or ahead of one
 	securing                // its TLS handshake is under way
 	writing                 // the peer has to take the rest of the request

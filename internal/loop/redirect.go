@@ -6,7 +6,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// mostRedirected is how many servers are known that redirects led to, unless more are needed at the same time.
+// mostRedirected is how many servers that redirects led to are known, unless more are needed at the same time.
 const mostRedirected = 64
 
 // redirected returns the request that the answer to the one of a place asks for, and where it goes; nil if there is none.
@@ -20,8 +20,7 @@ func (c *Client) redirected(p *place, err error) (*targets.Wire, *host) {
 		return nil, nil
 	}
 	if err == nil && p.hops < p.wire.Redirects {
-		c.forget()
-		to, err := c.hostOf(next, func() { c.found.Store(true); c.wakeup.signal() })
+		to, err := c.hostOf(next, c.wakeup.signal)
 		if err == nil {
 			p.hops++
 			return next, to
@@ -53,7 +52,7 @@ func (c *Client) follow(p *place, next *targets.Wire, to *host) {
 		p.hangUp()
 		p.reused, p.writeErr = false, nil
 	}
-	c.connect(p)
+	c.connectInTurn(p)
 }
 
 // elsewhere moves a request to a place that leads to another host, or has no connection. If there is none, it closes the
@@ -73,21 +72,8 @@ func (c *Client) elsewhere(p *place, to *host) *place {
 	return q
 }
 
-// resolved goes on with the requests whose host is known now.
-func (c *Client) resolved() {
-	if !c.found.Load() {
-		return
-	}
-	c.found.Store(false)
-	for _, p := range c.places {
-		if p.state == resolving && p.host.names.known.Load() != nil {
-			c.connect(p)
-		}
-	}
-}
-
-// forget forgets one server that a redirect led to and that no request needs, if there are many: a server may send requests
-// to any port.
+// forget makes room for one more server that a redirect leads to: a server may send requests to any port. If there are many,
+// it forgets one that no request needs.
 func (c *Client) forget() {
 	if len(c.hosts)-c.steps < mostRedirected {
 		return

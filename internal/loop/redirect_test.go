@@ -272,18 +272,68 @@ func TestRedirectHalted(t *testing.T) {
 	}
 }
 
-// TestRedirectsToManyServers: what is kept of the servers that redirects led to is bounded.
+// TestRedirectsInTurn: however many requests are led to a server at once, no more connections to it are opened at the same
+// time than to any other. The others wait for their turn.
+func TestRedirectsInTurn(t *testing.T) {
+	const connections = 2 * openingAtOnce
+	end := deaf(t)
+	all := make(chan struct{})
+	url := serve(t, func(c *net.TCPConn) {
+		if request(bufio.NewReader(c)) {
+			<-all
+			fmt.Fprintf(c, "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nConnection: close\r\nLocation: http://%s/\r\n\r\n", end)
+		}
+	})
+	r := newRig(t, targets.Spec{URL: url, Redirects: 1, Timeout: time.Hour}, targets.Local{}, connections)
+	if n := r.c.Preconnect(t.Context(), connections, 0); n != connections {
+		t.Fatalf("%d connections", n)
+	}
+	for range connections {
+		r.mustSend()
+	}
+	close(all)
+	r.c.closedInARow = -connections // as if the server kept connections in general
+	r.pollUntil("all redirects", func() bool { return r.c.opening+len(r.c.awaiting) == connections })
+	if r.c.opening != openingAtOnce {
+		t.Errorf("%d connections are being opened, want %d", r.c.opening, openingAtOnce)
+	}
+	first := r.c.inFlight.first
+	first.deadline = 0
+	r.pollFor(1)
+	expect(t, r.got[0].Outcome, 0, targets.ClassTimeout)
+	r.pollUntil("the turn of the next one", func() bool { return r.c.opening == openingAtOnce })
+	if n := len(r.c.awaiting); n != connections-1-openingAtOnce {
+		t.Errorf("%d wait", n)
+	}
+	r.timeOut()
+	r.pollFor(connections)
+	if r.c.opening != 0 || len(r.c.awaiting) != 0 {
+		t.Errorf("%d connections are being opened, %d wait", r.c.opening, len(r.c.awaiting))
+	}
+}
+
+// TestRedirectsToManyServers: what is kept of the servers that redirects led to is bounded. Up to the bound all are kept.
 func TestRedirectsToManyServers(t *testing.T) {
 	for _, version := range []string{targets.HTTP1, targets.HTTP2} {
 		var others []*redirector
 		for range mostRedirected + 5 {
 			others = append(others, newRedirector(t, false, 302))
 		}
-		var next atomic.Int64
+		var next, some atomic.Int64
 		begin := serveVersions(t, false, true, nil, func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, others[int(next.Add(1)-1)%len(others)].URL+"/0", http.StatusFound)
+			http.Redirect(w, r, others[(next.Add(1)-1)%some.Load()].URL+"/0", http.StatusFound)
 		})
 		r := newRig(t, targets.Spec{URL: begin.URL, HTTP: version, Redirects: 1}, targets.Local{}, 2*mostRedirected)
+		some.Store(mostRedirected)
+		for range 2 * mostRedirected {
+			expect(t, r.do(), 200, "")
+		}
+		for _, s := range others[:mostRedirected] {
+			if n := s.opened(); n != 1 {
+				t.Fatalf("%d connections to one of %d servers", n, mostRedirected)
+			}
+		}
+		some.Store(int64(len(others)))
 		for range 2 * len(others) {
 			expect(t, r.do(), 200, "")
 		}

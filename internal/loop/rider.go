@@ -50,7 +50,7 @@ func (c *Client) assign(r, on *place) {
 		k.waiting = append(k.waiting, r)
 		if len(k.waiting) == 1 {
 			on.host.coming = on
-			c.connect(on)
+			c.connectInTurn(on)
 		}
 		return
 	}

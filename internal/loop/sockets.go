@@ -17,7 +17,7 @@ const (
 //   - portable ones, elsewhere, or with the build tag portable: connections of package net, with a goroutine that reads
 //     each and one that writes it.
 //
-// Both have the types socket, poller, peer, locals and thread:
+// Both have the types socket, poller, peer and thread:
 //
 //	connect(poller, index, network, peer, locals)  begins to connect; errPending, or nil if it is open at once
 //	socket.connected()   the error of an attempt that has ended
@@ -37,7 +37,7 @@ var errPending = errors.New("the connection is being opened")
 // errors and fails with them from then on; a temporary one it hands on, and the read can be repeated.
 type wouldBlock struct{}
 
-func (wouldBlock) Error() string   { return "nothing to read yet" }
+func (wouldBlock) Error() string   { return "it would have to wait" }
 func (wouldBlock) Timeout() bool   { return true }
 func (wouldBlock) Temporary() bool { return true }
 
