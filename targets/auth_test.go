@@ -160,7 +160,7 @@ func TestUnusedAuth(t *testing.T) {
 		if _, err := New(c.spec, Local{}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
 			t.Errorf("%+v without a credential: %v", c.spec, err)
 		}
-		if _, _, err := NewWire(c.spec, Local{Credential: new(Credential)}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
+		if _, err := NewWire(c.spec, Local{Credential: new(Credential)}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
 			t.Errorf("%+v with an empty credential: %v", c.spec, err)
 		}
 	}
@@ -221,9 +221,9 @@ func TestCredential(t *testing.T) {
 		}
 		spec.URL, spec.Auth = server.URL, "bearer:@f"
 		target := open(t, spec, Local{Credential: &c})
-		wire, ok, err := NewWire(spec, Local{Credential: &c})
-		if err != nil || !ok || wire.Request != nil {
-			t.Fatal(ok, err)
+		wire, err := NewWire(spec, Local{Credential: &c})
+		if err != nil || wire.Request != nil {
+			t.Fatal(err)
 		}
 		for _, value := range []string{"Bearer one", "Bearer one", "Bearer a-longer-one", "Bearer 2"} {
 			if err := c.Set(value); err != nil {
@@ -263,7 +263,7 @@ func TestCredentialOfSteps(t *testing.T) {
 		}
 		spec := Spec{Auth: auth, Flows: []Flow{flow}}
 		target := open(t, spec, Local{Credential: &c})
-		wire, _, err := NewWire(spec, Local{Credential: &c})
+		wire, err := NewWire(spec, Local{Credential: &c})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -325,7 +325,7 @@ func TestCredentialAllocatesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := Spec{URL: "http://a/", Auth: "bearer:@f", Body: []byte("body")}
-	wire, _, err := NewWire(spec, Local{Credential: &c})
+	wire, err := NewWire(spec, Local{Credential: &c})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func TestCredentialAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { m = target.filled(Call{Number: 7}) }); n != 0 || m.wire == nil {
 		t.Errorf("target: %v allocations", n)
 	}
-	static, _, err := NewWire(Spec{URL: "http://a/", Auth: "basic:a:b"}, Local{})
+	static, err := NewWire(Spec{URL: "http://a/", Auth: "basic:a:b"}, Local{})
 	if err != nil || static.Request == nil {
 		t.Errorf("a fixed password needs no filling: %v, %v", static, err)
 	}

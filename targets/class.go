@@ -72,6 +72,7 @@ func classify(err error, rest string) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return ClassTimeout // before DNS, because our own deadline may end a lookup
 	}
+	err = ofQUIC(err)
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return ClassDNS // before timeouts, because a name server may have its own timeout
 	}
@@ -97,7 +98,7 @@ func classify(err error, rest string) string {
 	case errors.Is(err, http1.ErrHead):
 		return ClassHeadLimit
 	case errors.Is(err, http2.ErrUnprocessed):
-		return ClassReset + " GOAWAY" // as errGoAway of HTTP/3
+		return ClassReset + " GOAWAY"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
 		return ClassEOF
 	}

@@ -158,16 +158,16 @@ func (c Contact) failed(ctx context.Context, err error, rest string) Contact {
 
 // contact opens a connection, and waits for the settings of HTTP/2.
 func (t *httpTarget) contact(ctx context.Context, _ bool) Contact {
+	if t.first.to.use == useThree {
+		return t.contactThree(ctx)
+	}
 	began := time.Now()
 	deadline, _ := ctx.Deadline()
 	c, err := t.pool.dial(ctx, deadline, t.first.to)
 	if err != nil {
-		return t.unopened(ctx, err)
+		return Contact{}.failed(ctx, err, ClassOther)
 	}
 	defer c.close(true)
-	if c.three != nil {
-		return c.three.contact(t.spec.streams(), time.Since(began))
-	}
 	shown := opened(c, began)
 	if shown.HTTP = HTTP1; c.session == nil {
 		if err := c.objection(max(shown.Took, shortest)); err != nil {
@@ -218,28 +218,6 @@ func (s *session) allowed(ctx context.Context) (int64, error) {
 			return 0, cmp.Or(ended, ctx.Err())
 		}
 	}
-}
-
-// unopened is what a failed attempt shows.
-func (t *httpTarget) unopened(ctx context.Context, err error) Contact {
-	shown := Contact{}.failed(ctx, err, ClassOther)
-	if t.first.to.use == useThree && shown.Class == ClassTimeout {
-		shown.Err = fmt.Errorf("dial udp %s: %w", t.first.to.address, ErrNoQUIC)
-	}
-	return shown
-}
-
-// contact opens streams and sends nothing on them, so the server does not learn of them.
-func (s *threeSession) contact(streams int, took time.Duration) Contact {
-	state := s.conn.ConnectionState().TLS
-	shown := Contact{Address: s.conn.RemoteAddr().String(), Took: took, TLS: &state, HTTP: HTTP3}
-	for range streams {
-		if _, err := s.conn.OpenStream(); err != nil {
-			break
-		}
-		shown.Streams++
-	}
-	return shown
 }
 
 // contact makes a handshake. A quiet one leaves it out if requests are handshakes.

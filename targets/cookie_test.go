@@ -179,9 +179,9 @@ func TestHostileCookies(t *testing.T) {
 
 // TestHostileCookiesOfAWire: the same for the event loop, which reads answers itself.
 func TestHostileCookiesOfAWire(t *testing.T) {
-	w, ok, err := NewWire(visits("http://a.test", "/", "/"), Local{})
-	if err != nil || !ok {
-		t.Fatal(ok, err)
+	w, err := NewWire(visits("http://a.test", "/", "/"), Local{})
+	if err != nil {
+		t.Fatal(err)
 	}
 	session := new(Session)
 	w.Fill(nil, Call{Session: session})
@@ -206,9 +206,9 @@ func TestCookiesCostNothingElsewhere(t *testing.T) {
 	spec.Flows = append(spec.Flows, Flow{Name: "look", Steps: []Step{{Name: "look", URL: "http://a.test/"}}})
 	for _, on := range []bool{false, true} {
 		spec.Cookies = on
-		w, ok, err := NewWire(spec, Local{})
-		if err != nil || !ok {
-			t.Fatal(ok, err)
+		w, err := NewWire(spec, Local{})
+		if err != nil {
+			t.Fatal(err)
 		}
 		for i, step := range w.Steps() {
 			if varies := on && i < 2; (step.Request == nil) != varies || step.Limits.Fields != varies {
@@ -280,9 +280,9 @@ func TestSignedCookies(t *testing.T) {
 	if got := strings.Join(seen, ", "); got != ", sid=1" || len(check.errs) > 0 {
 		t.Errorf("%q, %v", got, check.errs)
 	}
-	w, ok, err := NewWire(spec, local)
-	if err != nil || !ok {
-		t.Fatal(ok, err)
+	w, err := NewWire(spec, local)
+	if err != nil {
+		t.Fatal(err)
 	}
 	text := w.Step(1).Fill(nil, Call{Step: 1, Session: session})
 	r, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(text)))

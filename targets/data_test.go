@@ -53,7 +53,7 @@ func TestDataFillsRequests(t *testing.T) {
 		if len(lines) != 1 || !strings.HasSuffix(lines[0], " "+c.want) {
 			t.Errorf("the server saw %s, want %s", lines, c.want)
 		}
-		w, _, err := NewWire(c.spec, Local{Tables: tables})
+		w, err := NewWire(c.spec, Local{Tables: tables})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestWrongData(t *testing.T) {
 	}
 	for _, build := range []func(Spec) error{
 		func(s Spec) error { _, err := New(s, Local{}); return err },
-		func(s Spec) error { _, _, err := NewWire(s, Local{}); return err },
+		func(s Spec) error { _, err := NewWire(s, Local{}); return err },
 	} {
 		if err := build(Spec{URL: "http://a/${users.name}", Data: []rows.Source{users}}); err == nil || !strings.HasSuffix(err.Error(), "data: the rows of users are missing; put them in Local.Tables") {
 			t.Error(err)

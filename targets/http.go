@@ -29,6 +29,7 @@ import (
 // redirects.
 type httpTarget struct {
 	spec    Spec
+	local   Local
 	url     *url.URL
 	follow  redirects
 	expect  expectation
@@ -51,7 +52,7 @@ func newHTTP(s Spec, local Local, connections *pool) (Target, error) {
 		return nil, err
 	}
 	s = s.ofGRPC()
-	t := &httpTarget{spec: s, url: u, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections, credential: local.Credential}
+	t := &httpTarget{spec: s, local: local, url: u, halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections, credential: local.Credential}
 	if t.halted == nil {
 		t.halted = func() bool { return false }
 	}

@@ -47,8 +47,7 @@ type conn struct {
 	hungUp    func() bool // whether the peer closed it or sent unexpected data
 	session   *session    // of HTTP/2; else nil
 	idleSince time.Time
-	socket    *keptSocket   // of WebSocket; nil for all others
-	three     *threeSession // of HTTP/3, which has no other fields but to and those below; else nil
+	socket    *keptSocket // of WebSocket; nil for all others
 
 	// Of the pool.
 	riders  int  // requests that have it
@@ -96,11 +95,8 @@ type asking struct {
 // roundTrip writes m, and reads and checks the whole answer. The connection's deadline must be set. The end of ctx ends
 // the exchange. reused says that the connection was idle.
 func (c *conn) roundTrip(ctx context.Context, m *message, reused bool, e *asking) reply {
-	switch {
-	case c.session != nil:
+	if c.session != nil {
 		return c.session.roundTrip(ctx, m, e)
-	case c.three != nil:
-		return c.three.roundTrip(ctx, m, e)
 	}
 	c.watch.begin(ctx)
 	n, writeErr := c.write(m, reused)
@@ -189,11 +185,8 @@ func (c *conn) usable(to endpoint, deadline time.Time) bool {
 	if c.to != to || c.aged {
 		return false
 	}
-	switch {
-	case c.session != nil:
+	if c.session != nil {
 		return c.session.usable()
-	case c.three != nil:
-		return c.three.usable()
 	}
 	idle := time.Since(c.idleSince)
 	return c.raw.SetDeadline(deadline) == nil && (idle < lookAfter || !c.hungUp())
@@ -214,10 +207,6 @@ func (c *conn) rest() {
 // close closes the connection. A clean connection gets TLS' closing message. On others the peer may not read, and that
 // message could block for seconds.
 func (c *conn) close(clean bool) {
-	if c.three != nil {
-		c.three.close()
-		return
-	}
 	c.watch.close()
 	if c.session != nil && c.session.part() {
 		return

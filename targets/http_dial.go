@@ -15,8 +15,7 @@ import (
 type dialer struct {
 	template net.Dialer
 	secure   *tls.Config
-	families []*family    // of local addresses; none means that the system chooses
-	three    *threeDialer // for HTTP/3; nil = no endpoint wants it
+	families []*family // of local addresses; none means that the system chooses
 
 	// For handshakes of WebSocket.
 	credential *Credential
@@ -35,9 +34,6 @@ func newDialer(s Spec, local Local) (*dialer, error) {
 	d.template.KeepAlive = -1
 	if d.families = newFamilies(local.Addresses); len(d.families) > 0 {
 		d.template.Control = bindLate
-	}
-	if s.version() == HTTP3 {
-		d.three = newThreeDialer(s, secure, d.families)
 	}
 	return d, nil
 }
@@ -73,9 +69,6 @@ func (l Local) certificates() ([]tls.Certificate, error) {
 
 // dial opens a connection and, if the endpoint needs it, TLS on it. Both must be done by deadline, which stays set.
 func (d *dialer) dial(ctx context.Context, deadline time.Time, to endpoint) (*conn, error) {
-	if to.use == useThree {
-		return d.three.dial(ctx, deadline, to)
-	}
 	// A deadline in the dialer saves a context and its timer.
 	nd := d.template
 	nd.Deadline = deadline

@@ -53,8 +53,6 @@ type pool struct {
 	promised map[endpoint]int // seats that these will have, without those of the requests that dial; none of them is 0
 	idle     []*conn          // the longest idle first
 	waiting  []*waiter        // the longest waiting first
-
-	three *threeDialer // of HTTP/3; nil = there is none
 }
 
 // newPool returns an empty pool.
@@ -63,7 +61,7 @@ func newPool(s Spec, local Local) (*pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial, three: d.three}, nil
+	return &pool{max: local.MaxConnections, dials: dialsAtOnce, dial: d.dial}, nil
 }
 
 // take returns a connection to an endpoint with its deadline set, reused or new. If all places are in use, it waits for
@@ -309,15 +307,4 @@ func (p *pool) close() {
 			<-c.session.done // the process may end next
 		}
 	}
-	if p.three != nil {
-		p.three.close()
-	}
-}
-
-// dropped returns how many datagrams of HTTP/3 the system dropped so far.
-func (p *pool) dropped() int64 {
-	if p.three == nil {
-		return 0
-	}
-	return p.three.dropped()
 }

@@ -28,26 +28,11 @@ func checkThree(s Spec, u *url.URL) error {
 	return nil
 }
 
-// Dropped returns how many datagrams this machine threw away because they came faster than they were read: those at the
-// sockets of all steps of the workload, since their start. Only HTTP/3 has some.
-func (t *httpTarget) Dropped() int64 { return t.pool.dropped() }
-
-// told replaces an error of QUIC by one that has the class of what happened.
-func (s *threeSession) told(err error, stream *quic.Stream) error {
-	if err == nil {
-		return nil
-	}
+// ofQUIC replaces an error of QUIC by one that has the class of what happened. It returns other errors as they are.
+func ofQUIC(err error) error {
 	if e, ok := errors.AsType[*quic.StreamError](err); ok {
-		if !e.Remote && s.refused(stream) {
-			return errGoAway
-		}
 		return resetError{http3.CodeName(uint64(e.ErrorCode))}
 	}
-	return toldQUIC(err)
-}
-
-// toldQUIC does so for the end of a connection. It returns other errors as they are.
-func toldQUIC(err error) error {
 	if e, ok := errors.AsType[*quic.ApplicationError](err); ok {
 		switch {
 		case !e.Remote:
@@ -86,9 +71,6 @@ func toldQUIC(err error) error {
 	}
 	return err
 }
-
-// errGoAway says that the server went away and did not process the request.
-var errGoAway = resetError{"GOAWAY"}
 
 // Errors of a server that breaks the rules.
 const (

@@ -19,7 +19,10 @@ import (
 	"github.com/quic-go/quic-go/http3"
 
 	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/loop"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 )
 
 // certificates returns those of httptest, for 127.0.0.1 and example.com, and their authority.
@@ -94,7 +97,7 @@ func openThree(tb testing.TB, spec targets.Spec, local targets.Local) targets.Ta
 	tb.Helper()
 	spec.HTTP = targets.HTTP3
 	spec.Insecure = spec.CA == ""
-	target, err := targets.New(spec, local)
+	target, err := client.New(spec, local)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -295,14 +298,29 @@ func TestThreeBesideTCP(t *testing.T) {
 
 func TestThreePreconnect(t *testing.T) {
 	s := startThree(t, says("ok"), nil)
-	target := openThree(t, targets.Spec{URL: s.url}, targets.Local{MaxConnections: 5, Addresses: []string{"127.0.0.2", "::1"}})
-	open := target.(interface {
-		Preconnect(ctx context.Context, n int, every time.Duration) int
-	}).Preconnect(context.Background(), 9, 0)
+	wire, err := targets.NewWire(targets.Spec{URL: s.url, HTTP: targets.HTTP3, Insecure: true}, targets.Local{Addresses: []string{"127.0.0.2", "::1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := loop.New(pacer.NewClock(), wire, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	open := c.Preconnect(t.Context(), 9, 0)
 	if open != 5 || s.connections.Load() != 5 || s.requests.Load() != 0 {
 		t.Errorf("%d open, %d connections, %d requests", open, s.connections.Load(), s.requests.Load())
 	}
-	do(t, target, 200, "")
+	ended := 0
+	for c.Send(c.Now(), c.Now(), targets.Call{}); ended == 0; {
+		if err := c.Poll(c.Now()+1e9, func(r targets.Result) {
+			if ended++; r.Outcome.Status != 200 {
+				t.Errorf("%+v", r)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if n := s.connections.Load(); n != 5 {
 		t.Errorf("%d connections", n)
 	}

@@ -65,16 +65,6 @@ func (t *mixTarget) Preconnect(ctx context.Context, n int, every time.Duration) 
 	return int(open.Load())
 }
 
-// Dropped is that of httpTarget; all steps have the same pool.
-func (t *mixTarget) Dropped() int64 {
-	for _, step := range t.steps {
-		if c, ok := step.(*httpTarget); ok {
-			return c.Dropped()
-		}
-	}
-	return 0
-}
-
 // Close closes all steps.
 func (t *mixTarget) Close() (err error) {
 	for _, step := range t.steps {

@@ -123,9 +123,9 @@ func TestMixTarget(t *testing.T) {
 	if got["GET /list "] != 80 || got["PUT /teapot y"] != 20 || len(from) != 1 {
 		t.Errorf("%v over %d connections", got, len(from))
 	}
-	wire, ok, err := NewWire(s, Local{})
-	if err != nil || !ok {
-		t.Fatal(ok, err)
+	wire, err := NewWire(s, Local{})
+	if err != nil {
+		t.Fatal(err)
 	}
 	for n := range uint64(5) {
 		if text := string(wire.Step(mix.Step(n)).Request); strings.HasPrefix(text, "PUT /teapot") != (mix.Step(n) == 1) {

@@ -60,6 +60,16 @@ func noopLatency(u *url.URL) (time.Duration, error) {
 	return latency, nil
 }
 
+// useNoop makes the Wire one of noop.
+func (w *Wire) useNoop(_ Spec, u *url.URL, _ Local) (err error) {
+	w.rests = true
+	w.latency, err = noopLatency(u)
+	return err
+}
+
+// Rests tells whether the Wire is one of noop: its requests send nothing, and each ends after the latency.
+func (w *Wire) Rests() (latency time.Duration, ok bool) { return w.latency, w.rests }
+
 // Do waits for the latency. Go's timers add up to about 1 ms.
 func (t *noop) Do(ctx context.Context, _ Call) Outcome {
 	if t.closed.Load() {

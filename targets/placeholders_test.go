@@ -63,9 +63,9 @@ func TestPlaceholdersAreFilled(t *testing.T) {
 		{"/", Spec{Body: []byte("$${x}")}, 1, "POST / HTTP/1.1\r\n" + host + "Content-Length: 4\r\n\r\n${x}"},
 	} {
 		c.spec.URL = server.URL + c.path
-		w, ok, err := NewWire(c.spec, Local{Worker: "w1"})
-		if err != nil || !ok {
-			t.Fatal(ok, err)
+		w, err := NewWire(c.spec, Local{Worker: "w1"})
+		if err != nil {
+			t.Fatal(err)
 		}
 		wire := w.Request
 		if wire == nil {
@@ -150,7 +150,7 @@ func TestRelativeRedirect(t *testing.T) {
 
 // TestFillAllocatesNothing: filling is part of sending.
 func TestFillAllocatesNothing(t *testing.T) {
-	w, _, err := NewWire(Spec{URL: "http://a/${ordinal}", Body: []byte("${uuid}${random 1 9}${now}")}, Local{})
+	w, err := NewWire(Spec{URL: "http://a/${ordinal}", Body: []byte("${uuid}${random 1 9}${now}")}, Local{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func (r *Reply) Release() { r.begin() }
 func (w *Wire) Raw() bool { return w.raw != nil }
 
 // Datagrams tells whether each write is a request, and each read a datagram.
-func (w *Wire) Datagrams() bool { return w.Network == "udp" }
+func (w *Wire) Datagrams() bool { return w.raw != nil && w.raw.datagrams() }
 
 // useRaw makes the Wire one of tcp or udp.
 func (w *Wire) useRaw(s Spec, _ *url.URL, local Local) error {

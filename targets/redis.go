@@ -267,6 +267,22 @@ func (t *redisTarget) Servers(ctx context.Context) ([]RedisServer, error) {
 	return []RedisServer{server}, nil
 }
 
+// RedisServers asks the servers of Redis that requests go to who they are, each once. It fails if one cannot be reached. ctx
+// must have a deadline.
+func (s Spec) RedisServers(ctx context.Context, local Local) ([]RedisServer, error) {
+	target, err := s.open(local)
+	if err != nil {
+		return nil, err
+	}
+	defer target.Close() //nolint:errcheck // it has no connections
+	if t, ok := target.(interface {
+		Servers(ctx context.Context) ([]RedisServer, error)
+	}); ok {
+		return t.Servers(ctx)
+	}
+	return nil, nil
+}
+
 // Servers is that of all steps, each server once.
 func (t *mixTarget) Servers(ctx context.Context) (all []RedisServer, err error) {
 	asked := map[endpoint]bool{}

@@ -22,7 +22,7 @@ func registry() []kind {
 	return []kind{
 		{scheme: "http", port: "80", check: checkHTTP, open: newHTTP, wire: (*Wire).useHTTP},
 		{scheme: "https", port: "443", check: checkHTTP, open: newHTTP, wire: (*Wire).useHTTP},
-		{scheme: "noop", check: checkNoop, open: newNoop},
+		{scheme: "noop", check: checkNoop, open: newNoop, wire: (*Wire).useNoop},
 		{scheme: "tcp", port: noPort, check: checkRaw, open: newRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
 		{scheme: "udp", port: noPort, check: checkRaw, open: newRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
 		{scheme: "redis", port: "6379", check: checkRedis, open: newRedis, wire: (*Wire).useRedis, bare: true, shared: sharedBare},

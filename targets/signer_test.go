@@ -43,9 +43,9 @@ func TestSignature(t *testing.T) {
 		{"/", "6e86291e8372ff2a2260956d9b8aae1d763fbf315fa00fa31553b73ebf194267", "07ec1639c89043aa0e3e2de82b96708f198cceab042d4a97044c66dd9f74e7f8"},
 	} {
 		setting, credential, _ := sigV4(t, "service", c.token)
-		wire, ok, err := NewWire(Spec{URL: "http://example.amazonaws.com" + c.target, Auth: setting}, Local{Credential: credential})
-		if err != nil || !ok {
-			t.Fatal(ok, err)
+		wire, err := NewWire(Spec{URL: "http://example.amazonaws.com" + c.target, Auth: setting}, Local{Credential: credential})
+		if err != nil {
+			t.Fatal(err)
 		}
 		names, token := "host;x-amz-date", ""
 		if c.token != "" {
@@ -121,9 +121,9 @@ func TestSignedRequests(t *testing.T) {
 			}
 			local := Local{Credential: credential, Worker: "w1", Tables: tables}
 			target := open(t, spec, local)
-			wire, ok, err := NewWire(spec, local)
-			if err != nil || !ok || wire.Request != nil {
-				t.Fatal(ok, err)
+			wire, err := NewWire(spec, local)
+			if err != nil || wire.Request != nil {
+				t.Fatal(err)
 			}
 			for n := range uint64(odd.Rows) {
 				if out := target.Do(t.Context(), Call{Number: n}); out.Status != 200 {
@@ -292,7 +292,7 @@ func BenchmarkSigned(b *testing.B) {
 				body = nil
 			}
 			b.Run(fmt.Sprintf("%s/%d", name, size), func(b *testing.B) {
-				wire, _, err := NewWire(Spec{URL: "http://127.0.0.1/items/${ordinal}?a=b", Auth: auth, Body: body}, Local{Credential: credential})
+				wire, err := NewWire(Spec{URL: "http://127.0.0.1/items/${ordinal}?a=b", Auth: auth, Body: body}, Local{Credential: credential})
 				if err != nil {
 					b.Fatal(err)
 				}

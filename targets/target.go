@@ -16,6 +16,7 @@ package targets
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -32,6 +33,13 @@ type Outcome struct {
 	// Messages is how many messages came, over protocols that have them: WebSocket and gRPC. Those that came since the
 	// last request on the same connection or stream are among them.
 	Messages int64
+}
+
+// Result is the end of a request that was due at some time. Times are ns of one clock; Due ≤ Sent ≤ Done.
+type Result struct {
+	Call            Call
+	Due, Sent, Done int64 // Sent: when the request began, maybe with connecting; Done: when its answer ended
+	Outcome         Outcome
 }
 
 // Target performs requests.
@@ -56,6 +64,9 @@ func New(spec Spec, local Local) (Target, error) {
 	}
 	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
+	}
+	if spec.version() == HTTP3 {
+		return nil, errors.New("new target: HTTP/3 needs package client")
 	}
 	target, err := spec.open(local)
 	if err != nil {

@@ -59,7 +59,7 @@ func TestSettle(t *testing.T) {
 	if _, err := New(Spec{URL: two, HTTP: HTTPAuto}, Local{}); err == nil {
 		t.Error("New takes a spec that is not settled")
 	}
-	if _, _, err := NewWire(Spec{URL: two, HTTP: HTTPAuto}, Local{}); err == nil {
+	if _, err := NewWire(Spec{URL: two, HTTP: HTTPAuto}, Local{}); err == nil {
 		t.Error("NewWire takes a spec that is not settled")
 	}
 }
@@ -67,9 +67,9 @@ func TestSettle(t *testing.T) {
 // A server that does not offer HTTP/2 is found by the handshake.
 func TestSecureNeedsHTTP2(t *testing.T) {
 	for two, class := range map[string]string{versioned(t, true): "", versioned(t, false): ClassTLS} {
-		w, ok, err := NewWire(Spec{URL: two, Insecure: true, HTTP: HTTP2}, Local{})
-		if err != nil || !ok {
-			t.Fatal(ok, err)
+		w, err := NewWire(Spec{URL: two, Insecure: true, HTTP: HTTP2}, Local{})
+		if err != nil {
+			t.Fatal(err)
 		}
 		c, err := net.Dial("tcp", w.Address)
 		if err != nil {

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/http3"
+	"github.com/loadctl/loadctl/targets/quic"
 )
 
 // A Wire is a target as bytes, for an engine that owns its sockets: where to connect, what to write, and how to classify
@@ -36,6 +37,10 @@ type Wire struct {
 	Streams int
 	Encoded *http2.Request
 
+	// With HTTP/3 too, over QUIC. Frames is Request as HTTP/3 sends it.
+	Three  bool
+	Frames []byte
+
 	Limits http1.Limits // of an answer; it must be read with these, for Outcome to look at it
 
 	Redirects int // how many redirects a request follows at most: see Filled and Follow
@@ -50,6 +55,8 @@ type Wire struct {
 	mix     *Mix
 	steps   []*Wire
 
+	rests      bool // it is one of noop
+	latency    time.Duration
 	raw        *rawRules   // of tcp, udp and redis; else nil
 	messages   *messages   // of WebSocket; else nil
 	credential *Credential // for its handshakes
@@ -79,54 +86,48 @@ func (w *Wire) Ahead(n int) []int {
 	return w.mix.Ahead(n)
 }
 
-// NewWire returns the Wire of spec. ok is false if the target has none (HTTP/3, no connections); then use New. It fails
-// where New would, and opens no connection.
+// NewWire returns the Wire of spec. It fails if spec is not valid, if the URL's scheme has no target, or if something in local
+// cannot be used, such as a missing key file. It opens no connection. HTTPAuto must be settled: see Spec.Settle.
 //
 // If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
-func NewWire(spec Spec, local Local) (w *Wire, ok bool, err error) {
+func NewWire(spec Spec, local Local) (w *Wire, err error) {
 	if err := spec.Validate(); err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, fmt.Errorf("new wire: %w", err)
 	}
 	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, fmt.Errorf("new wire: %w", err)
 	}
 	if spec.version() == HTTPAuto {
-		return nil, false, fmt.Errorf("new wire: %w", errUnsettled)
+		return nil, fmt.Errorf("new wire: %w", errUnsettled)
 	}
 	// Reads the client certificate also if there is no TLS: a user who gave an unreadable one must be told.
 	secure, err := newSecure(spec, local)
 	if err != nil {
-		return nil, false, fmt.Errorf("new wire: %w", err)
+		return nil, fmt.Errorf("new wire: %w", err)
 	}
 	var first *Wire
 	for i, one := range spec.steps() {
-		w, ok, err := newWire(one, local, secure)
+		w, err := newWire(one, local, secure)
 		if err != nil {
-			return nil, false, fmt.Errorf("new wire: %w", spec.blame(i, err))
-		}
-		if !ok {
-			return nil, false, nil
+			return nil, fmt.Errorf("new wire: %w", spec.blame(i, err))
 		}
 		if first == nil {
 			first = w
 		}
 		first.steps = append(first.steps, w)
 	}
-	if first.mixesVersions() {
-		return nil, false, nil
-	}
 	if first.mix = spec.Mix(); first.mix == nil {
 		first.steps = nil
 	}
-	return first, true, nil
+	return first, nil
 }
 
 // newWire returns the Wire of one step. All steps share the sessions of TLS.
-func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err error) {
+func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, err error) {
 	k, u, err := spec.kind()
-	if err != nil || k.wire == nil || spec.version() == HTTP3 {
-		return nil, false, err
+	if err != nil {
+		return nil, err
 	}
 	w = &Wire{
 		Timeout: spec.timeout(), IdleLimit: idleLimit, LookAfter: lookAfter, Opening: dialsAtOnce,
@@ -138,7 +139,7 @@ func newWire(spec Spec, local Local, secure *tls.Config) (w *Wire, ok bool, err 
 	if w.Halted == nil {
 		w.Halted = func() bool { return false }
 	}
-	return w, true, k.wire(w, spec, u, local)
+	return w, k.wire(w, spec, u, local)
 }
 
 // useHTTP makes the Wire one of http or grpc.
@@ -164,6 +165,13 @@ func (w *Wire) useHTTP(spec Spec, u *url.URL, local Local) (err error) {
 func (w *Wire) use(m *message) error {
 	w.message, w.scheme, w.Request, w.Head, w.Close = m, m.scheme(), m.wire, m.head, m.close
 	w.Network, w.Address, w.Name, w.Streams, w.Encoded = m.to.network, m.to.address, m.to.name, m.to.streams, m.ready
+	w.Three, w.Frames = m.to.use == useThree, m.frames
+	if w.Three {
+		if w.Request != nil && w.Frames == nil {
+			w.Frames = new(http3.Encoder).Append(nil, w.Request)
+		}
+		return nil
+	}
 	if w.Streams == 0 || w.Request == nil || w.Encoded != nil {
 		return nil
 	}
@@ -206,11 +214,6 @@ func (w *Wire) lead(spec Spec, u *url.URL) error {
 	return err
 }
 
-// mixesVersions reports whether some steps use HTTP/2 and others do not.
-func (w *Wire) mixesVersions() bool {
-	return slices.ContainsFunc(w.steps, func(s *Wire) bool { return s.Streams != w.Streams })
-}
-
 // Fill returns what to write for a call of the Wire's step. It writes into b, over what was there, and grows it if it has
 // no room. Any number of goroutines may call it.
 func (w *Wire) Fill(b []byte, c Call) []byte {
@@ -230,6 +233,19 @@ func (w *Wire) Encode(r *http2.Request, message []byte) error {
 	}
 	r.Lasting = w.message.lasting
 	return r.Encode(w.scheme, message)
+}
+
+// EncodeThree appends the frames of a message that Fill returned to b, for HTTP/3.
+func (w *Wire) EncodeThree(e *http3.Encoder, b, message []byte) ([]byte, error) {
+	if len(message) == 0 {
+		return nil, errRequest
+	}
+	return e.Append(b, message), nil
+}
+
+// QUIC returns how connections of HTTP/3 are opened, to the server Name.
+func (w *Wire) QUIC() quic.Options {
+	return quic.Options{TLS: w.secure, Timeout: w.Timeout, Idle: w.IdleLimit, Shared: w.Streams > 1}
 }
 
 // Secure makes TLS on a connection that was just opened, to the server Name. It takes as long as the connection does. Its
@@ -257,6 +273,8 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 // context.Canceled.
 func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) Outcome {
 	switch {
+	case w.rests:
+		return Outcome{}
 	case w.messages != nil:
 		return w.messages.outcome(a, took, err, rest, session)
 	case w.raw != nil:

@@ -19,12 +19,12 @@ import (
 )
 
 func TestWire(t *testing.T) {
-	w, ok, err := NewWire(Spec{
+	w, err := NewWire(Spec{
 		URL: "http://user:secret@Example.com/a b?c d", Method: "PUT", Body: []byte("body"), NoKeepAlive: true,
 		Timeout: time.Second, BodyLimit: 5, ConnectTo: []string{"example.com::127.0.0.1:81"},
 	}, Local{Addresses: []string{"127.0.0.2", "::1"}})
-	if err != nil || !ok {
-		t.Fatal(ok, err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	if w.Address != "127.0.0.1:81" || w.Head || !w.Close || w.Timeout != time.Second || w.Limits.Body != 5 || w.IdleLimit != idleLimit || w.LookAfter != lookAfter || w.Opening != dialsAtOnce {
 		t.Errorf("%+v", w)
@@ -32,34 +32,27 @@ func TestWire(t *testing.T) {
 	if len(w.Local) != 2 || !w.Local[0].Equal(net.IPv4(127, 0, 0, 2)) || !w.Local[1].Equal(net.IPv6loopback) || w.Halted() {
 		t.Errorf("local %v, halted %v", w.Local, w.Halted())
 	}
-	w, ok, err = NewWire(Spec{URL: "http://[::1]", Method: "HEAD"}, Local{Halted: func() bool { return true }})
-	if err != nil || !ok || w.Network != "tcp" || w.Address != "[::1]:80" || w.Name != "" || !w.Head || w.Close || w.Timeout != DefaultTimeout || w.Limits.Body != DefaultBodyLimit || !w.Halted() {
-		t.Errorf("%+v, %v, %v", w, ok, err)
+	w, err = NewWire(Spec{URL: "http://[::1]", Method: "HEAD"}, Local{Halted: func() bool { return true }})
+	if err != nil || w.Network != "tcp" || w.Address != "[::1]:80" || w.Name != "" || !w.Head || w.Close || w.Timeout != DefaultTimeout || w.Limits.Body != DefaultBodyLimit || !w.Halted() {
+		t.Errorf("%+v, %v", w, err)
 	}
-	w, ok, err = NewWire(Spec{URL: "https://Example.com", UnixSocket: "/a b"}, Local{})
-	if err != nil || !ok || w.Network != "unix" || w.Address != "/a b" || w.Name != "Example.com" {
-		t.Errorf("%+v, %v, %v", w, ok, err)
+	w, err = NewWire(Spec{URL: "https://Example.com", UnixSocket: "/a b"}, Local{})
+	if err != nil || w.Network != "unix" || w.Address != "/a b" || w.Name != "Example.com" {
+		t.Errorf("%+v, %v", w, err)
 	}
-	w, ok, err = NewWire(Spec{URL: "https://a", ConnectTo: []string{"a::b:"}}, Local{})
-	if err != nil || !ok || w.Network != "tcp" || w.Address != "b:443" || w.Name != "a" {
-		t.Errorf("%+v, %v, %v", w, ok, err)
+	w, err = NewWire(Spec{URL: "https://a", ConnectTo: []string{"a::b:"}}, Local{})
+	if err != nil || w.Network != "tcp" || w.Address != "b:443" || w.Name != "a" {
+		t.Errorf("%+v, %v", w, err)
 	}
 }
 
-// NewWire leaves to New what a Wire cannot do; both refuse the same specs.
-func TestWireIsNotForAll(t *testing.T) {
-	for _, s := range []Spec{
-		{URL: "https://a/", HTTP: HTTP3}, {URL: "https://a/", HTTP: HTTP3, Redirects: 1}, {URL: "noop://"},
-	} {
-		if w, ok, err := NewWire(s, Local{}); w != nil || ok || err != nil {
-			t.Errorf("%+v: %+v, %v, %v", s, w, ok, err)
-		}
-	}
+// NewWire and New refuse the same specs.
+func TestWrongSpecs(t *testing.T) {
 	for _, s := range []Spec{
 		{}, {URL: "http://"}, {URL: "gopher://a/"}, {URL: "http://a/", Expect: "x"}, {URL: "http://a/", ConnectTo: []string{"x"}},
 		{URL: "http://a/", Timeout: -1}, {URL: "http://a/", Headers: []Header{{Name: "A", Value: "b\r\nC: d"}}},
 	} {
-		if _, ok, err := NewWire(s, Local{}); ok || err == nil {
+		if _, err := NewWire(s, Local{}); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}
 		if _, err := New(s, Local{}); err == nil {
@@ -68,7 +61,7 @@ func TestWireIsNotForAll(t *testing.T) {
 	}
 	missing := filepath.Join(t.TempDir(), "missing.pem")
 	for _, l := range []Local{{Addresses: []string{"a"}}, {Cert: missing}, {Cert: missing, Key: missing}} {
-		if _, ok, err := NewWire(Spec{URL: "http://a/"}, l); ok || err == nil {
+		if _, err := NewWire(Spec{URL: "http://a/"}, l); err == nil {
 			t.Errorf("%+v is accepted", l)
 		}
 		if _, err := New(Spec{URL: "http://a/"}, l); err == nil {
@@ -88,7 +81,7 @@ func answered(status int) *http1.Response {
 }
 
 func TestWireOutcome(t *testing.T) {
-	w, _, err := NewWire(Spec{URL: "http://a/", Expect: "200,404"}, Local{})
+	w, err := NewWire(Spec{URL: "http://a/", Expect: "200,404"}, Local{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,9 +132,9 @@ func TestWireWritesWhatTheTargetWrites(t *testing.T) {
 			}
 		})
 		s.URL = "http://" + address + "/x?y"
-		w, ok, err := NewWire(s, Local{})
-		if err != nil || !ok {
-			t.Fatal(ok, err)
+		w, err := NewWire(s, Local{})
+		if err != nil {
+			t.Fatal(err)
 		}
 		out := do(t, open(t, s, Local{}), 200, "")
 		<-taken

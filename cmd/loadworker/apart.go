@@ -8,25 +8,15 @@ import (
 	"github.com/loadctl/loadctl/internal/cli"
 	"github.com/loadctl/loadctl/internal/doctor"
 	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/targets"
 )
-
-// redisTarget is a target whose requests go to Redis servers.
-type redisTarget interface {
-	Servers(ctx context.Context) ([]targets.RedisServer, error)
-}
 
 // apart refuses to send load to the Redis that holds the run: the load would slow down what controls it, and a command
 // such as FLUSHALL would end it. It compares the run_id of the servers, and their addresses where that cannot be read.
 // A target that cannot be reached is not that Redis, because the worker has just reached it.
-func apart(ctx context.Context, client rdb.Client, target targets.Target, log *slog.Logger) error {
-	t, ok := target.(redisTarget)
-	if !ok {
-		return nil
-	}
+func (f *memberFlags) apart(ctx context.Context, client rdb.Client, log *slog.Logger) error {
 	limit, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()
-	theirs, err := t.Servers(limit)
+	theirs, err := f.target.spec.RedisServers(limit, f.target.local)
 	if err != nil || len(theirs) == 0 {
 		return context.Cause(ctx)
 	}

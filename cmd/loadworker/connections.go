@@ -138,8 +138,7 @@ func (f *connectionFlags) fitting(hostport string) (int, error) {
 	return 0, fmt.Errorf("--laddr: %s has only IPv6 addresses; give an IPv6 address of this machine too", host)
 }
 
-// preconnector opens connections before the first request. An event loop does so itself; other clients use their
-// target's.
+// preconnector opens connections before the first request.
 type preconnector interface {
 	Preconnect(ctx context.Context, n int, every time.Duration) int
 }
@@ -154,7 +153,7 @@ const (
 
 // ahead wraps open, which opens the client of a shard. The result also opens that shard's share of the connections
 // before it returns. Shards must be opened one after the other, from 0.
-func (f *connectionFlags) ahead(ctx context.Context, shards int, target targets.Target, log *slog.Logger,
+func (f *connectionFlags) ahead(ctx context.Context, shards int, log *slog.Logger,
 	open func(shard int) (worker.Client, error),
 ) func(shard int) (worker.Client, error) {
 	if f.preconnect == 0 {
@@ -173,10 +172,7 @@ func (f *connectionFlags) ahead(ctx context.Context, shards int, target targets.
 		}
 		p, able := client.(preconnector)
 		if !able {
-			p, able = target.(preconnector)
-		}
-		if !able {
-			return client, nil // the target does not connect
+			return client, nil
 		}
 		limit, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()

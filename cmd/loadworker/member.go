@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -46,13 +47,31 @@ type memberFlags struct {
 	auth    *auth.Source   // of the run's --auth; nil = none is needed
 	halted  atomic.Bool    // nothing more may be written
 	journal *results.Journal
-	opened  opened
+	target  target
 }
 
-// opened is what a target was made of.
-type opened struct {
+// A target is what requests go to.
+type target struct {
 	spec  targets.Spec // settled
 	local targets.Local
+	wire  *targets.Wire
+	loops loops
+}
+
+// loops are the clients that send the requests, one for each shard.
+type loops struct {
+	mu  sync.Mutex
+	all []*loop.Client
+}
+
+// dropped returns how many datagrams of HTTP/3 this machine threw away.
+func (l *loops) dropped() (n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range l.all {
+		n += one.Dropped()
+	}
+	return n
 }
 
 func (f *memberFlags) AddFlags(c *cobra.Command) {
@@ -127,27 +146,27 @@ func (f *memberFlags) mayJoin(ctx context.Context, r *run.Run) error {
 
 // open makes the target, and gets the credential that its requests need: so a missing file or a token server that
 // refuses is an error before this worker joins. allow tells where a redirect may lead; nil: only to the URL's own host.
-func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(host string) bool, log *slog.Logger) (targets.Target, error) {
+func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(host string) bool, log *slog.Logger) error {
 	err := f.fit(spec)
 	if err != nil {
-		return nil, cli.Config(err)
+		return cli.Config(err)
 	}
 	if small := doctor.Buffers(); small != nil && spec.HTTP == targets.HTTP3 {
 		log.Warn("small UDP buffers", "why", small)
 	}
 	if f.auth, err = auth.Open(ctx, spec.Auth, auth.Options{CA: spec.CA}, log); err != nil {
-		return nil, cli.Config(fmt.Errorf("%w; nothing was sent", err))
+		return cli.Config(fmt.Errorf("%w; nothing was sent", err))
 	}
 	local := targets.Local{
 		Cert: f.cert, Key: f.key, MaxConnections: f.maxConnections, Addresses: f.connections.locals, AllowHost: allow,
 		Worker: f.id, Tables: f.tables, Credential: f.auth.Credential(), Halted: f.halted.Load,
 	}
 	if spec, err = f.settle(ctx, spec, local, log); err != nil {
-		return nil, cli.Config(err)
+		return cli.Config(err)
 	}
-	f.opened = opened{spec, local}
-	target, err := targets.New(spec, local)
-	return target, cli.Config(err)
+	f.target.spec, f.target.local = spec, local
+	f.target.wire, err = targets.NewWire(spec, local)
+	return cli.Config(err)
 }
 
 // settle replaces --http auto by what the server chooses.
@@ -186,7 +205,7 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 //
 // describes: this worker was given the run's description, so it may also restore the run if Redis has lost it.
 func (f *memberFlags) work(
-	ctx context.Context, link *link.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
+	ctx context.Context, link *link.Link, r *run.Run, describes bool, log *slog.Logger,
 ) (*record.Snapshot, error) {
 	if err := f.mayJoin(ctx, r); err != nil {
 		return nil, err
@@ -210,12 +229,10 @@ func (f *memberFlags) work(
 	w.Host, _ = os.Hostname()
 	w.Weight, w.MaxRate, w.Shards, w.Cores, w.MaxInFlight, w.Resolution = f.weight, f.maxRate, shards, cores, f.maxInFlight, time.Duration(f.resolution)
 	w.Results.MaxRate = f.maxRate
-	w.NewClient = f.connections.ahead(ctx, shards, target, log, func(shard int) (worker.Client, error) {
-		return f.client(w.Clock, r.Spec.Target, target, (f.maxConnections+shard)/shards, shards)
+	w.NewClient = f.connections.ahead(ctx, shards, log, func(shard int) (worker.Client, error) {
+		return f.client(w.Clock, (f.maxConnections+shard)/shards, shards)
 	})
-	if t, datagrams := target.(interface{ Dropped() int64 }); datagrams {
-		w.Dropped = t.Dropped
-	}
+	w.Dropped = f.target.loops.dropped
 	w.Halt, w.Observe, w.Log = func() { f.halted.Store(true) }, announce(log, r.Spec.MinWorkers), log
 	total, err := w.Run(ctx)
 	switch {
@@ -227,23 +244,21 @@ func (f *memberFlags) work(
 	return total, err
 }
 
-// client returns a client for the target with some connections. If the target has a Wire, that is an event loop; else it
-// has a goroutine for each connection.
-func (f *memberFlags) client(clock *pacer.Clock, spec targets.Spec, target targets.Target, connections, shards int) (worker.Client, error) {
-	spec.HTTP, spec.Streams = f.opened.spec.HTTP, f.opened.spec.Streams
-	wire, loops, err := targets.NewWire(spec, f.opened.local)
+// client returns an event loop that sends to the target over some connections.
+func (f *memberFlags) client(clock *pacer.Clock, connections, shards int) (worker.Client, error) {
+	if runtime.GOOS == "linux" {
+		// There an event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
+		// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.
+		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
+	}
+	client, err := loop.New(clock, f.target.wire, connections)
 	if err != nil {
-		return nil, cli.Config(err)
+		return nil, err
 	}
-	if loops {
-		if runtime.GOOS == "linux" {
-			// There an event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
-			// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.
-			runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), shards+1))
-		}
-		return loop.New(clock, wire, connections)
-	}
-	return worker.NewAdapter(clock, target, connections*max(1, spec.Streams)), nil
+	f.target.loops.mu.Lock()
+	defer f.target.loops.mu.Unlock()
+	f.target.loops.all = append(f.target.loops.all, client)
+	return client, nil
 }
 
 // announce logs what the worker waits for, and how the run proceeds.

@@ -24,7 +24,7 @@ func (f *memberFlags) reach(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()
-	err := f.opened.spec.Reach(limit, f.opened.local)
+	err := f.target.spec.Reach(limit, f.target.local)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -41,7 +41,7 @@ func (f *memberFlags) mend(err error) string {
 		url = server.URL
 	}
 	advice := cmp.Or(targets.Advise(err, url), "check --url")
-	if len(f.opened.spec.Flows) > 0 {
+	if len(f.target.spec.Flows) > 0 {
 		advice = strings.ReplaceAll(advice, "--url", "the url of this step")
 	}
 	return strings.ToUpper(advice[:1]) + advice[1:]

@@ -100,7 +100,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer func() { f.member.auth.Close() }()
-	create, target, err := f.described(c, log)
+	create, err := f.described(c, log)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	err = f.takePart(c, create, target, reach, log)
+	err = f.takePart(c, create, reach, log)
 	if server != nil {
 		server.Created(f.name) // or it never will be
 		f.linger(c.Context(), server, log)
@@ -122,7 +122,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 }
 
 // takePart connects to Redis, takes part in the run, and prints the report.
-func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.Target, reach error, log *slog.Logger) error {
+func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, reach error, log *slog.Logger) error {
 	ctx := c.Context()
 	link, err := f.connect(ctx, log)
 	if err != nil {
@@ -133,7 +133,10 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 	// be finished first.
 	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
 	var r *run.Run
-	if err = apart(ctx, link.Client, target, log); err == nil { // before the run is created
+	if create != nil { // else the target is not known yet
+		err = f.member.apart(ctx, link.Client, log)
+	}
+	if err == nil {
 		r, err = f.enter(ctx, link.Client, create, reach, log)
 	}
 	if err == nil {
@@ -150,22 +153,21 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, target targets.
 		_, err := f.conclude(c, r)
 		return err
 	}
-	if target == nil {
+	if create == nil {
 		if f.member.tables, err = files.Tables(ctx, r); err != nil {
 			return cli.Config(err)
 		}
-		if target, err = f.member.open(ctx, r.Spec.Target, f.allow.allowed, log); err != nil {
+		if err := f.member.open(ctx, r.Spec.Target, f.allow.allowed, log); err != nil {
 			return err
 		}
 		if err := passable(r, f.member.reach(ctx), log); err != nil {
 			return err
 		}
-		if err := apart(ctx, link.Client, target, log); err != nil {
+		if err := f.member.apart(ctx, link.Client, log); err != nil {
 			return err
 		}
 	}
-	defer cli.Close(target)
-	total, err := f.send(ctx, link, r, target, create != nil, log)
+	total, err := f.send(ctx, link, r, create != nil, log)
 	if total == nil {
 		return err
 	}
@@ -190,13 +192,13 @@ func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*link.Link, e
 // send takes part in the run until it ends, ctx ends, or too few workers join in time. The snapshot is nil if the
 // worker could not begin.
 func (f *runFlags) send(
-	ctx context.Context, link *link.Link, r *run.Run, target targets.Target, describes bool, log *slog.Logger,
+	ctx context.Context, link *link.Link, r *run.Run, describes bool, log *slog.Logger,
 ) (*record.Snapshot, error) {
 	ctx, done := f.start.Limit(ctx, r)
 	defer done()
 	aside := func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }
 	defer f.screen.Follow(context.WithoutCancel(ctx), aside)() // also while the last requests end
-	total, err := f.member.work(ctx, link, r, target, describes, log)
+	total, err := f.member.work(ctx, link, r, describes, log)
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -246,33 +248,32 @@ func (f *runFlags) check(c *cobra.Command) error {
 	return cli.Config(f.allow.checkJoining())
 }
 
-// described returns the run that the flags describe, and its target. The target is made before anything is written, so
-// that a missing key file leaves no run behind. Both are nil for a worker that joins a run that others described.
-func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, targets.Target, error) {
+// described returns the run that the flags describe, and opens its target before anything is written, so that a missing key
+// file leaves no run behind. It is nil for a worker that joins a run that others described.
+func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, error) {
 	if !f.spec.Given(c) {
 		if f.how.New {
-			return nil, nil, cli.Config(errors.New("--new: describe the new run with --url and --qps"))
+			return nil, cli.Config(errors.New("--new: describe the new run with --url and --qps"))
 		}
-		return nil, nil, nil
+		return nil, nil
 	}
 	f.spec.Local = targets.Local{Cert: f.member.cert, Key: f.member.key, Addresses: f.member.connections.locals}
 	spec, err := f.spec.Spec(c.InOrStdin())
 	if err != nil {
-		return nil, nil, cli.Config(err)
+		return nil, cli.Config(err)
 	}
 	if err := f.member.allows(f.name, spec.Peak()*spec.Target.StepsPerFlow(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	allow, err := f.allow.beside(spec.Target)
 	if err != nil {
-		return nil, nil, cli.Config(err)
+		return nil, cli.Config(err)
 	}
 	f.member.tables, f.member.files = f.spec.Data().Tables, f.spec.Data().Files
-	target, err := f.member.open(c.Context(), spec.Target, allow, log)
-	if err != nil {
-		return nil, nil, err
+	if err := f.member.open(c.Context(), spec.Target, allow, log); err != nil {
+		return nil, err
 	}
-	return &spec, target, nil
+	return &spec, nil
 }
 
 // enter creates the run or joins it; without a spec it only joins. reach says why the target cannot be reached, or is

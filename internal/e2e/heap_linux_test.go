@@ -117,7 +117,7 @@ func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
 		return err
 	}
 	defer link.Close()
-	wire, _, err := targets.NewWire(r.Spec.Target, targets.Local{})
+	wire, err := targets.NewWire(r.Spec.Target, targets.Local{})
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,8 @@ type witness struct {
 	all *record.Histogram
 }
 
-func (w witness) Poll(until int64, done func(worker.Result)) error {
-	return w.Client.Poll(until, func(r worker.Result) {
+func (w witness) Poll(until int64, done func(targets.Result)) error {
+	return w.Client.Poll(until, func(r targets.Result) {
 		w.mu.Lock()
 		w.all.Record(r.Done - r.Due)
 		w.mu.Unlock()

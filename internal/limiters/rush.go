@@ -162,7 +162,7 @@ func (c *caller) next(now, again, until int64) int64 {
 }
 
 // done records an answer.
-func (c *caller) done(r worker.Result) {
+func (c *caller) done(r targets.Result) {
 	c.ended++
 	c.late = max(c.late, r.Done-r.Due)
 }

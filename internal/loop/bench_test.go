@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -33,7 +32,7 @@ func BenchmarkSaturation(b *testing.B) {
 			defer runtime.UnlockOSThread()
 			defer unix.SchedSetaffinity(0, &all)
 			ended, failed := 0, 0
-			done := func(r worker.Result) {
+			done := func(r targets.Result) {
 				ended++
 				if r.Outcome.Class != "" {
 					failed++

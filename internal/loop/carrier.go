@@ -3,16 +3,18 @@ package loop
 import (
 	"time"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/quic"
 )
 
 // A carrier is what a place needs whose connection carries several requests: its riders. They have places of their own,
 // without a connection.
 type carrier struct {
-	session *http2.Conn // nil until the connection is open
+	session session     // nil until the connection is open
+	two     *http2.Conn // session, if it is one of HTTP/2
+	three   *quic.Conn  // or of HTTP/3
 	began   int64       // when it was begun to be opened
 	waiting []*place    // riders without a stream: it is being opened, the server allows no more, or they leave with it
 	riders  int         // that have a stream
@@ -25,6 +27,13 @@ type carrier struct {
 	heard   int64       // bytes that came
 	doubted bool        // a request got no sign of life in all its time: the connection takes no more
 	lingers bool        // it is in Client.lingering: the server has to end streams that stayed open
+}
+
+// A session says what a connection with requests is good for.
+type session interface {
+	Room() int     // how many more requests may begin
+	Leaving() bool // it takes no more, ever
+	Kept() int     // streams that stay open without a request
 }
 
 // lingerTime is how long a server may take to end streams that stayed open.
@@ -44,7 +53,7 @@ func (c *Client) withRoom(now int64, h *host, wire *targets.Wire) *place {
 	if c.held = !c.mayOpen(); c.held {
 		return nil
 	}
-	if c.carriers == c.max && !c.evictCarrier() {
+	if c.connections == c.max && !c.evict() {
 		return nil
 	}
 	return c.newCarrier(now, h, wire)
@@ -52,20 +61,10 @@ func (c *Client) withRoom(now int64, h *host, wire *targets.Wire) *place {
 
 // newCarrier takes a place for a connection that has yet to be opened.
 func (c *Client) newCarrier(now int64, h *host, wire *targets.Wire) *place {
-	p := c.spare()
-	c.carriers++
+	p := c.newPlace()
 	p.carrier, p.wire = &carrier{began: now}, wire
-	p.begin(worker.Result{}, 0, h)
+	p.begin(targets.Result{}, 0, h)
 	return p
-}
-
-// spare takes a place without a connection. There are always enough: carriers are counted, and so are their riders.
-func (c *Client) spare() *place {
-	if p := c.free.last; p != nil {
-		c.free.remove(p)
-		return p
-	}
-	return c.grow()
 }
 
 // alive looks whether a connection that carries nothing can still be used. If not, it is closed.
@@ -74,6 +73,8 @@ func (c *Client) alive(p *place, now int64) bool {
 	switch {
 	case idle > int64(c.wire.IdleLimit) && k.session.Kept() == 0:
 		c.close(p)
+	case k.three != nil:
+		c.review(p)
 	case idle >= int64(c.wire.LookAfter):
 		p.readable = true
 		c.converse(p)
@@ -81,26 +82,11 @@ func (c *Client) alive(p *place, now int64) bool {
 	return p.carrier == k && k.listed
 }
 
-// evictCarrier closes the connection that has carried nothing for longest. It reports whether there was one.
-func (c *Client) evictCarrier() bool {
-	var oldest *place
-	for _, h := range c.hosts {
-		for p := h.idle.first; p != nil; p = p.next {
-			if p.carrier.riders == 0 && (oldest == nil || p.idleSince < oldest.idleSince) {
-				oldest = p
-			}
-		}
-	}
-	if oldest != nil {
-		c.close(oldest)
-	}
-	return oldest != nil
-}
-
 // carry goes on with a connection that was just opened.
 func (c *Client) carry(p *place) {
 	k := p.carrier
-	k.session, p.state = http2.NewConn(http1.Limits{}), carrying
+	k.two, p.state = http2.NewConn(http1.Limits{}), carrying
+	k.session = k.two
 	p.ahead, p.idleSince = false, c.clock.Now()
 	c.arrived(p)
 	c.beginWaiting(p)
@@ -124,7 +110,7 @@ func (c *Client) relist(p *place) {
 	case !k.listed:
 		k.listed, c.freed = true, c.freed || c.wanted
 		p.host.idle.push(p)
-		c.retire(p.host)
+		c.retireOld(p.host)
 	}
 }
 
@@ -135,9 +121,9 @@ func (p *place) spent() bool {
 	return k.doubted || k.last || k.blocked && k.riders == 0 || p.writeErr != nil || k.session.Leaving()
 }
 
-// retire closes the connection to a host that has carried nothing for too long. It is called for each one that became
+// retireOld closes the connection to a host that has carried nothing for too long. It is called for each one that became
 // idle, so no timer is needed.
-func (c *Client) retire(h *host) {
+func (c *Client) retireOld(h *host) {
 	if old := h.idle.first; old.carrier.riders == 0 && old.carrier.session.Kept() == 0 && c.latest-old.idleSince > int64(c.wire.IdleLimit) {
 		c.close(old)
 	}
@@ -158,10 +144,11 @@ func (c *Client) close(p *place) {
 		c.lingering.remove(p)
 		c.lingers--
 	} else {
-		c.carriers--
+		c.connections--
 	}
 	p.leave()
-	p.carrier, p.state, p.queued = nil, free, false
+	c.closeThree(p.carrier.three)
+	p.carrier, p.state, p.queued, p.counted = nil, free, false, false
 	c.freed = c.freed || c.wanted
 	c.free.push(p)
 }
@@ -171,14 +158,18 @@ func (c *Client) close(p *place) {
 // others may take its place. At most as many linger as there are places.
 func (c *Client) part(p *place) {
 	k := p.carrier
-	if k.lingers {
-		if k.session.Finishing() == 0 {
+	switch {
+	case k.three != nil:
+		c.close(p)
+		return
+	case k.lingers:
+		if k.two.Finishing() == 0 {
 			c.close(p)
 		}
 		return
 	}
-	k.session.Finish()
-	if c.tell(p); p.writeErr != nil || k.session.Finishing() == 0 {
+	k.two.Finish()
+	if c.tell(p); p.writeErr != nil || k.two.Finishing() == 0 {
 		c.close(p)
 		return
 	}
@@ -188,7 +179,7 @@ func (c *Client) part(p *place) {
 	}
 	k.lingers, p.deadline = true, c.clock.Now()+int64(lingerTime)
 	c.lingering.push(p)
-	c.carriers, c.lingers, c.freed = c.carriers-1, c.lingers+1, c.freed || c.wanted
+	c.connections, c.lingers, c.freed = c.connections-1, c.lingers+1, c.freed || c.wanted
 }
 
 // partAll closes all connections with streams that stay open.

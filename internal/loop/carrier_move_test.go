@@ -143,8 +143,8 @@ func TestServerThatAlwaysLeaves(t *testing.T) {
 			t.Errorf("%+v", g.Outcome)
 		}
 	}
-	if n := connections.Load(); n > 2*requests || r.c.carriers != 0 || r.c.opening != 0 {
-		t.Errorf("%d connections for %d requests; %d are left, %d are being opened", n, requests, r.c.carriers, r.c.opening)
+	if n := connections.Load(); n > 2*requests || r.c.connections != 0 || r.c.opening != 0 {
+		t.Errorf("%d connections for %d requests; %d are left, %d are being opened", n, requests, r.c.connections, r.c.opening)
 	}
 }
 
@@ -228,8 +228,8 @@ func TestOpeningEnds(t *testing.T) {
 	r.pollFor(2)
 	expect(t, r.got[0].Outcome, 0, targets.ClassTimeout)
 	expect(t, r.got[1].Outcome, 200, "")
-	if r.c.opening != 0 || r.c.carriers != 1 {
-		t.Errorf("%d opening, %d connections", r.c.opening, r.c.carriers)
+	if r.c.opening != 0 || r.c.connections != 1 {
+		t.Errorf("%d opening, %d connections", r.c.opening, r.c.connections)
 	}
 }
 
@@ -243,13 +243,13 @@ func TestCarriersGrowOld(t *testing.T) {
 		r.mustSend()
 	}
 	r.pollFor(3)
-	if r.c.carriers != 2 {
-		t.Fatalf("%d connections", r.c.carriers)
+	if r.c.connections != 2 {
+		t.Fatalf("%d connections", r.c.connections)
 	}
 	r.c.wire.IdleLimit = 300 * time.Millisecond
 	await.True(t, "the end of the other connection", func() bool {
 		expect(t, r.do(), 200, "")
-		return r.c.carriers == 1
+		return r.c.connections == 1
 	})
 }
 
@@ -265,8 +265,8 @@ func TestCarriesLast(t *testing.T) {
 	for range 6 {
 		expect(t, r.do(), 200, "")
 	}
-	if s.opened() != 3 || r.c.carriers != 0 {
-		t.Errorf("%d connections for 3 requests that close theirs, %d are left", s.opened(), r.c.carriers)
+	if s.opened() != 3 || r.c.connections != 0 {
+		t.Errorf("%d connections for 3 requests that close theirs, %d are left", s.opened(), r.c.connections)
 	}
 }
 

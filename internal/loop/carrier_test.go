@@ -240,8 +240,8 @@ func TestCarriedConnectTimeout(t *testing.T) {
 	for _, g := range r.got {
 		expect(t, g.Outcome, 0, targets.ClassTimeout)
 	}
-	if r.c.opening != 0 || r.c.carriers != 0 {
-		t.Errorf("%d opening, %d connections", r.c.opening, r.c.carriers)
+	if r.c.opening != 0 || r.c.connections != 0 {
+		t.Errorf("%d opening, %d connections", r.c.opening, r.c.connections)
 	}
 }
 
@@ -269,8 +269,8 @@ func TestCarriedFailures(t *testing.T) {
 				t.Errorf("%s: %+v, want %s", url, g.Outcome, class)
 			}
 		}
-		if r.c.carriers != 0 || r.c.opening != 0 {
-			t.Errorf("%s: %d connections are left", url, r.c.carriers)
+		if r.c.connections != 0 || r.c.opening != 0 {
+			t.Errorf("%s: %d connections are left", url, r.c.connections)
 		}
 	}
 }
@@ -303,8 +303,8 @@ func TestCarriesOnce(t *testing.T) {
 	for range 9 {
 		expect(t, r.do(), 200, "")
 	}
-	if s.opened() != 9 || r.c.carriers != 0 {
-		t.Errorf("%d connections, %d are left", s.opened(), r.c.carriers)
+	if s.opened() != 9 || r.c.connections != 0 {
+		t.Errorf("%d connections, %d are left", s.opened(), r.c.connections)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestCarriersEnd(t *testing.T) {
 	for _, g := range r.got {
 		expect(t, g.Outcome, 200, "")
 	}
-	r.pollUntil("the connections closed", func() bool { return r.c.carriers == 0 })
+	r.pollUntil("the connections closed", func() bool { return r.c.connections == 0 })
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -488,8 +488,8 @@ func TestCarriedOnce(t *testing.T) {
 			t.Errorf("%d arrived, %d of %d were answered", len(arrived), good, n)
 		}
 		mu.Unlock()
-		if r.c.opening != 0 || r.c.inFlight.first != nil || r.c.carriers > 4 {
-			t.Errorf("%d opening, %d connections", r.c.opening, r.c.carriers)
+		if r.c.opening != 0 || r.c.inFlight.first != nil || r.c.connections > 4 {
+			t.Errorf("%d opening, %d connections", r.c.opening, r.c.connections)
 		}
 	}
 }

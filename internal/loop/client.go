@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/quic"
 )
 
 // readBuffer is the most that one read takes, in bytes. What checks need of an
@@ -26,12 +26,13 @@ type Client struct {
 	thread thread
 	hosts  []*host                 // of the steps, and those that redirects led to
 	of     map[*targets.Wire]*host // of each step
+	only   *host                   // of all steps; nil if they have several
 	steps  int                     // how many hosts are of steps
 	locals locals
 
 	places       []*place // all there are so far; an event names one by its index
 	free         list     // without a connection
-	inFlight     list     // in the order of their deadlines: all have the same timeout
+	inFlight     list     // in the order of their deadlines
 	ended        list     // to be reported by Poll, oldest first
 	unread       []*place // more data is there, but other connections get their turn
 	turn         []*place // the previous unread; the two alternate
@@ -42,14 +43,15 @@ type Client struct {
 	held         bool     // Send was refused because the maximum is connecting
 	awaiting     []*place // whose connections cannot be opened yet: see connectInTurn
 	shakes       shakes
+	threes       threes
 
-	carriers  int      // places with a connection of HTTP/2, or room for one
-	unsent    []*place // carriers whose riders began since the last Poll
-	stranded  []*place // riders that lost their connection, and found no room on another one
-	wanted    bool     // Send was refused because there is no room for a rider
-	freed     bool     // there is some again
-	lingering list     // carriers that are closed when the server has ended their streams, in the order of their deadlines
-	lingers   int      // how many these are; they are not among carriers
+	connections int      // places that have a connection or will have one, and those of noop
+	unsent      []*place // carriers whose riders began since the last Poll
+	stranded    []*place // riders that lost their connection, and found no room on another one
+	wanted      bool     // Send was refused because there is no room
+	freed       bool     // there is some again
+	lingering   list     // carriers that are closed when the server has ended their streams, in the order of their deadlines
+	lingers     int      // how many these are; they are not among connections
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -65,6 +67,11 @@ func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, erro
 	for _, w := range wire.Steps() {
 		if w.Close {
 			c.most = c.max // opening connections is the normal work of such a load
+		}
+	}
+	for _, w := range wire.Steps() {
+		if w.Three && c.threes.dialer == nil {
+			c.threes.dialer = quic.NewDialer(w.QUIC())
 		}
 	}
 	if err := c.poller.open(); err != nil {
@@ -87,18 +94,21 @@ func (c *Client) Now() int64 { return c.clock.Now() }
 func (c *Client) Send(_, due int64, call targets.Call) bool {
 	now := c.clock.Now() // the turn's own time grows old while requests are sent
 	wire, h := c.step(call.Step)
-	if wire.Streams > 0 {
+	switch {
+	case wire.Streams > 0:
 		return c.ride(due, call, wire, h)
+	case h.names == nil:
+		return c.rest(now, due, call, wire, h)
 	}
 	for p := c.take(now, h); p != nil; p = c.take(now, h) {
 		p.wire = wire.Filled(call)
-		p.begin(worker.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
+		p.begin(targets.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
 		p.beginReply()
 		if p.request = p.wire.Request; p.request == nil {
 			p.filled = wire.Fill(p.filled, call)
 			p.request = p.filled
 		}
-		c.inFlight.push(p)
+		c.inFlight.insert(p)
 		if p.reused = p.conn.open(); !p.reused {
 			c.connect(p)
 			return true
@@ -109,20 +119,21 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 		c.inFlight.remove(p)
 		c.drop(p)
 	}
+	c.wanted = true
 	return false
 }
 
 // step returns what the requests of a step are, and where they go.
 func (c *Client) step(step int) (*targets.Wire, *host) {
 	w := c.wire.Step(step)
-	if c.steps == 1 {
-		return w, c.hosts[0]
+	if c.only != nil {
+		return w, c.only
 	}
 	return w, c.of[w]
 }
 
 // Poll implements worker.Client. The first look does not block; under load it is the only one.
-func (c *Client) Poll(until int64, done func(worker.Result)) error {
+func (c *Client) Poll(until int64, done func(targets.Result)) error {
 	c.thread.claim()
 	for wait := int64(0); ; {
 		c.speakAll()
@@ -157,6 +168,7 @@ func (c *Client) serve(wait int64) error {
 		}
 	}
 	c.secured()
+	c.takeThrees()
 	c.connectAwaiting()
 	return nil
 }
@@ -206,34 +218,58 @@ func (c *Client) until(now, until int64) int64 {
 // expire ends the requests whose deadline has passed, and what is left of connections.
 func (c *Client) expire(now int64) {
 	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
-		if p.state == riding {
-			c.expireRider(p, now)
+		if p.state == resting {
+			c.rested(p)
 			continue
 		}
-		c.overdue(p)
-		c.end(p, os.ErrDeadlineExceeded, targets.ClassOther, false)
+		c.giveUp(p, now, os.ErrDeadlineExceeded)
 	}
 	for p := c.lingering.first; p != nil && p.deadline <= now; p = c.lingering.first {
 		c.close(p)
 	}
 }
 
-// overdue gives up opening a connection, if it is not open. The next one tries another address.
-func (c *Client) overdue(p *place) {
+// Cancel ends the request that was due at some time; if there are several, the one with the next deadline. Without it, it
+// does nothing. err is why: context.Canceled or os.ErrDeadlineExceeded. Poll reports the request.
+func (c *Client) Cancel(due int64, err error) {
+	for p := c.inFlight.first; p != nil; p = p.next {
+		if p.result.Due == due {
+			c.giveUp(p, c.clock.Now(), err)
+			return
+		}
+	}
+}
+
+// giveUp ends a request before its answer has ended. err is why.
+func (c *Client) giveUp(p *place, now int64, err error) {
+	if p.state == riding {
+		c.giveUpRider(p, now, err)
+		return
+	}
+	c.unopen(p, now >= p.deadline)
+	c.end(p, err, targets.ClassOther, false)
+}
+
+// unopen gives up opening a connection, if it is not open. If it took too long, the next one tries another address.
+func (c *Client) unopen(p *place, overdue bool) {
 	switch p.state {
 	case awaiting:
 		c.awaiting = without(c.awaiting, p)
 	case securing:
 		c.opening--
+		if overdue && p.dial != nil {
+			p.host.silent(p.first + 1)
+		}
 	case connecting:
 		c.opening--
-		p.host.peer = p.first + p.tried
-		p.host.names.doubt()
+		if overdue {
+			p.host.silent(p.first + p.tried)
+		}
 	}
 }
 
 // report reports the requests that have ended, and tells whether there were any.
-func (c *Client) report(done func(worker.Result)) bool {
+func (c *Client) report(done func(targets.Result)) bool {
 	some := c.ended.first != nil
 	for p := c.ended.first; p != nil; p = c.ended.first {
 		c.ended.remove(p)
@@ -241,6 +277,12 @@ func (c *Client) report(done func(worker.Result)) bool {
 		c.park(p)
 	}
 	return some
+}
+
+// CloseIdle closes the connections without a request.
+func (c *Client) CloseIdle() {
+	for c.evict() {
+	}
 }
 
 // Wake implements worker.Client.
@@ -260,7 +302,11 @@ func (c *Client) Close() error {
 		} else {
 			p.hangUp()
 		}
+		if p.carrier != nil {
+			c.closeThree(p.carrier.three)
+		}
 	}
+	c.closeThrees()
 	c.poller.close()
 	c.thread.release()
 	return nil

@@ -17,9 +17,9 @@ import (
 // open returns a client of spec, which is closed with the test.
 func open(t testing.TB, spec targets.Spec, local targets.Local, connections int) *Client {
 	t.Helper()
-	wire, ok, err := targets.NewWire(spec, local)
-	if err != nil || !ok {
-		t.Fatalf("wire of %s: %v, %v", spec.URL, ok, err)
+	wire, err := targets.NewWire(spec, local)
+	if err != nil {
+		t.Fatalf("wire of %s: %v", spec.URL, err)
 	}
 	c, err := New(pacer.NewClock(), wire, connections)
 	if err != nil {
@@ -40,7 +40,7 @@ type rig struct {
 	c    *Client
 	mix  *targets.Mix // nil = there is one step
 	sent uint64
-	got  []worker.Result
+	got  []targets.Result
 }
 
 func newRig(t *testing.T, spec targets.Spec, local targets.Local, connections int) *rig {
@@ -78,7 +78,7 @@ func (r *rig) mustSend() {
 
 func (r *rig) poll(d time.Duration) {
 	r.t.Helper()
-	if err := r.c.Poll(r.c.Now()+int64(d), func(x worker.Result) { r.got = append(r.got, x) }); err != nil {
+	if err := r.c.Poll(r.c.Now()+int64(d), func(x targets.Result) { r.got = append(r.got, x) }); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -33,6 +33,10 @@ func (c *Client) connectAwaiting() {
 // connect opens a connection for a place, and for its request if it has one. It tries the first address not tried yet
 // that does not refuse at once. The request is written when the connection is open.
 func (c *Client) connect(p *place) {
+	if p.wire.Three {
+		c.dial(p)
+		return
+	}
 	known := p.host.names.known.Load()
 	for p.tried < len(known.peers) {
 		to := known.peers[(p.first+p.tried)%len(known.peers)]

@@ -71,17 +71,17 @@ func (c *Client) tell(p *place) {
 // toWrite returns the next bytes for the socket. With TLS they are encrypted in parts, as for HTTP/1.1.
 func (p *place) toWrite() ([]byte, error) {
 	if p.secure == nil {
-		return p.carrier.session.Output(), nil
+		return p.carrier.two.Output(), nil
 	}
 	s := p.stream
 	if s.sent == len(s.out) {
 		s.out, s.sent = s.out[:0], 0
-		if plain := p.carrier.session.Output(); len(plain) > 0 {
+		if plain := p.carrier.two.Output(); len(plain) > 0 {
 			n, err := p.secure.Write(plain[:min(len(plain), sealAtOnce)])
 			if err != nil {
 				return nil, err
 			}
-			p.carrier.session.Wrote(n)
+			p.carrier.two.Wrote(n)
 		}
 	}
 	return s.out[s.sent:], nil
@@ -90,7 +90,7 @@ func (p *place) toWrite() ([]byte, error) {
 // written notes that the peer took n bytes of toWrite.
 func (p *place) written(n int) {
 	if p.secure == nil {
-		p.carrier.session.Wrote(n)
+		p.carrier.two.Wrote(n)
 	} else {
 		p.stream.sent += n
 	}
@@ -114,7 +114,7 @@ func (c *Client) converse(p *place) {
 		n, err := c.hear(p)
 		if n > 0 {
 			k.heard += int64(n)
-			if bad := p.carrier.session.Feed(c.buf[:n]); bad != nil {
+			if bad := p.carrier.two.Feed(c.buf[:n]); bad != nil {
 				c.tell(p) // why
 				c.lose(p, bad)
 				return
@@ -145,8 +145,7 @@ func (c *Client) readOn(p *place) {
 	}
 }
 
-// reply writes what the session has to say to what it heard, and closes a connection that both sides are done with.
-// Riders that wait for such a one go elsewhere.
+// reply writes what the session has to say to what it heard.
 func (c *Client) reply(p *place) {
 	k := p.carrier
 	say := func() {
@@ -159,10 +158,17 @@ func (c *Client) reply(p *place) {
 	if p.writeErr != nil {
 		c.readOn(p) // the end comes when nothing is left to read
 	}
+	c.review(p)
+}
+
+// review looks whether a connection has room, and closes one that both sides are done with. Riders that wait for such a one go
+// elsewhere.
+func (c *Client) review(p *place) {
 	if !p.spent() {
 		c.relist(p)
 		return
 	}
+	k := p.carrier
 	waiting := k.waiting
 	k.waiting = nil
 	if c.unlist(p); k.riders == 0 {
@@ -184,7 +190,7 @@ func (c *Client) hear(p *place) (int, error) {
 // lose ends a connection that broke, and all requests on it. Those of which the peer took nothing go elsewhere.
 func (c *Client) lose(p *place, err error) {
 	k := p.carrier
-	k.session.Fail(err)
+	k.two.Fail(err)
 	c.endStreams(p, err)
 	waiting := k.waiting
 	if len(waiting) > 0 {
@@ -200,11 +206,11 @@ func (c *Client) lose(p *place, err error) {
 // lost is the error of a connection that broke; nil if it goes on.
 func (c *Client) endStreams(p *place, lost error) {
 	k := p.carrier
-	for s := k.session.Replied(); s != nil; s = k.session.Replied() {
+	for s := k.two.Replied(); s != nil; s = k.two.Replied() {
 		c.getOff(s, nil, lost)
-		k.session.Keep(s)
+		k.two.Keep(s)
 	}
-	for s := k.session.Ended(); s != nil; s = k.session.Ended() {
+	for s := k.two.Ended(); s != nil; s = k.two.Ended() {
 		r, err := s.Owner.(*place), s.Err()
 		unsent := lost != nil && r.reused && k.wrote == r.rider.start || lost == nil && r.rider.resumed && s.Out() == 0
 		unprocessed := errors.Is(err, http2.ErrUnprocessed) && !r.rider.moved && !r.rider.resumed

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -61,7 +60,7 @@ func sendAll(t *testing.T, c *Client, step int, sessions []targets.Session) {
 		for sent < len(sessions) && c.Send(now, now, targets.Call{Number: uint64(sent), Step: step, Session: &sessions[sent]}) {
 			sent++
 		}
-		err := c.Poll(now+1e9, func(r worker.Result) {
+		err := c.Poll(now+1e9, func(r targets.Result) {
 			ended++
 			if r.Outcome.Class != "" {
 				t.Errorf("%+v", r)

@@ -2,7 +2,7 @@
 // timers: one event loop for all connections, with TLS or without. Only handshakes of TLS and WebSocket, and logins, have
 // goroutines of their own.
 //
-//	wire, ok, err := targets.NewWire(spec, local)
+//	wire, err := targets.NewWire(spec, local)
 //	if err != nil { … }
 //	if ok {
 //		client, err = loop.New(clock, wire, 256)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -23,7 +22,7 @@ func BenchmarkDue(b *testing.B) {
 			c := open(b, targets.Spec{URL: startTiny(b, 1).url}, targets.Local{}, 64)
 			defer c.Close()
 			late := make([]int64, 0, b.N)
-			done := func(r worker.Result) { late = append(late, r.Sent-r.Due) }
+			done := func(r targets.Result) { late = append(late, r.Sent-r.Due) }
 			due := c.Now() + int64(10*time.Millisecond)
 			for sent := 0; len(late) < b.N; {
 				for now := c.Now(); sent < b.N && due <= now && c.Send(now, due, targets.Call{Number: uint64(sent)}); sent++ {

@@ -74,7 +74,7 @@ func TestWakeWhileBusy(t *testing.T) {
 // After Close the number of the poller's descriptor may belong to another file, which must not be written.
 func TestWakeAfterClose(t *testing.T) {
 	c := open(t, targets.Spec{URL: "http://127.0.0.1:9/"}, targets.Local{}, 1)
-	if err := c.Poll(0, func(worker.Result) {}); err != nil {
+	if err := c.Poll(0, func(targets.Result) {}); err != nil {
 		t.Fatal(err)
 	}
 	c.Close()
@@ -122,7 +122,7 @@ func TestTimerSlack(t *testing.T) {
 // A request does not allocate.
 func TestAllocations(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: startTiny(t, -1).url}, targets.Local{}, 1)
-	r.got = make([]worker.Result, 0, 4096)
+	r.got = make([]targets.Result, 0, 4096)
 	r.do()
 	if n := testing.AllocsPerRun(1000, func() { r.do() }); n != 0 {
 		t.Errorf("%v allocations for a request", n)

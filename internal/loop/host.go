@@ -16,24 +16,36 @@ type host struct {
 	peer     int    // index of the address that was connected to last
 }
 
-// An endpoint is what connections must have in common to be interchangeable: where they lead, and the name in TLS.
-type endpoint struct{ network, address, name, handshake string }
+// An endpoint is what connections must have in common to be interchangeable: where they lead, the name in TLS, and what they
+// carry.
+type endpoint struct {
+	network, address, name, handshake string
+	carries                           bool // several requests
+}
 
 // endpointOf returns that of a wire.
 func endpointOf(w *targets.Wire) endpoint {
-	return endpoint{w.Network, w.Address, w.Name, w.Handshake()}
+	return endpoint{w.Network, w.Address, w.Name, w.Handshake(), w.Streams > 0}
 }
 
-// openHosts finds the server of each step. Those with the same endpoint are one.
+// openHosts finds the server of each step. Those with the same endpoint are one. Requests of noop have a host without names.
 func (c *Client) openHosts() error {
 	c.of = map[*targets.Wire]*host{}
-	for _, w := range c.wire.Steps() {
-		h, err := c.hostOf(w, nil)
-		if err != nil {
-			c.closeHosts()
-			return fmt.Errorf("look up %s: %w", w.Address, err)
+	rests := &host{}
+	for i, w := range c.wire.Steps() {
+		h := rests
+		if _, ok := w.Rests(); !ok {
+			var err error
+			if h, err = c.hostOf(w, nil); err != nil {
+				c.closeHosts()
+				return fmt.Errorf("look up %s: %w", w.Address, err)
+			}
 		}
-		c.of[w] = h
+		if c.of[w] = h; i == 0 {
+			c.only = h
+		} else if h != c.only {
+			c.only = nil
+		}
 	}
 	c.steps = len(c.hosts)
 	return nil
@@ -57,6 +69,12 @@ func (c *Client) hostOf(w *targets.Wire, found func()) (*host, error) {
 		c.hosts = append(c.hosts, h)
 	}
 	return h, err
+}
+
+// silent notes that an address does not accept connections: the next ones are opened to another one.
+func (h *host) silent(next int) {
+	h.peer = next
+	h.names.doubt()
 }
 
 func (c *Client) closeHosts() {

@@ -7,8 +7,13 @@ type list struct{ first, last *place }
 // push adds a place at the end.
 func (l *list) push(p *place) { l.link(l.last, p, nil) }
 
-// insert adds a place before those that have later deadlines. The list is in the order of deadlines.
+// insert adds a place before those that have later deadlines. The list is in the order of deadlines. Nearly always the
+// place is the last one: nearly all have the same timeout.
 func (l *list) insert(p *place) {
+	if l.last == nil || l.last.deadline <= p.deadline {
+		l.push(p)
+		return
+	}
 	prev, next := (*place)(nil), l.first
 	for next != nil && next.deadline <= p.deadline {
 		prev, next = next, next.next

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -22,8 +23,9 @@ const (
 
 // known is the result of lookups: addresses, the best first, or why there are none.
 type known struct {
-	peers []peer
-	err   error
+	peers     []peer
+	addresses []netip.AddrPort // the same, those of IPv4 first: over UDP silence is all that a missing route shows
+	err       error
 }
 
 // names knows the addresses of the target's host. The loop reads known and never waits for it.
@@ -113,14 +115,16 @@ func (n *names) lookUp(ctx context.Context, timeout time.Duration) {
 
 // learn takes the result of a lookup. A failed one keeps what was known.
 func (n *names) learn(ips []netip.Addr, err error) {
-	var peers []peer
+	var found known
 	for _, ip := range ips {
 		if ip = ip.Unmap(); n.fits(ip) {
-			peers = append(peers, newPeer(ip, n.port))
+			found.peers = append(found.peers, newPeer(ip, n.port))
+			found.addresses = append(found.addresses, netip.AddrPortFrom(ip, uint16(n.port)))
 		}
 	}
-	if len(peers) > 0 {
-		n.known.Store(&known{peers: peers})
+	slices.SortStableFunc(found.addresses, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })
+	if len(found.peers) > 0 {
+		n.known.Store(&found)
 		return
 	}
 	if err == nil {

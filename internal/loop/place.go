@@ -3,7 +3,6 @@ package loop
 import (
 	"crypto/tls"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http1"
@@ -22,6 +21,7 @@ const (
 	reading                 // the answer, or the rest of it
 	carrying                // its riders
 	riding                  // an answer, on another place's connection
+	resting                 // the end of a request that sends nothing
 	ended                   // Poll has to report the end of its request
 	idle                    // the next request
 )
@@ -36,8 +36,10 @@ type place struct {
 	readable, hungUp bool
 	queued           bool // resume will read on
 	ahead            bool // no request waits for the connection
+	counted          bool // it is among Client.connections
 
 	shake  *shake    // while securing
+	dial   *dialing  // the same of HTTP/3
 	secure *tls.Conn // nil without TLS, or before its handshake is over
 	stream *stream   // below it
 
@@ -45,7 +47,7 @@ type place struct {
 
 	host      *host // where the connection leads
 	wire      *targets.Wire
-	result    worker.Result
+	result    targets.Result
 	request   []byte         // what is to be written: filled, or shared by all places
 	filled    []byte         // reused from request to request
 	reply     reply          // reads what is answered
@@ -82,7 +84,7 @@ type reply interface {
 const mostKept = 64 << 10
 
 // begin begins a request to a host.
-func (p *place) begin(r worker.Result, deadline int64, h *host) {
+func (p *place) begin(r targets.Result, deadline int64, h *host) {
 	p.result, p.deadline, p.host = r, deadline, h
 	p.hops = 0
 	p.restart()
@@ -108,6 +110,10 @@ func (p *place) beginReply() {
 // hangUp closes the connection, if there is one.
 func (p *place) hangUp() {
 	switch {
+	case p.dial != nil:
+		p.dial.left = true
+		p.dial.stop()
+		p.dial = nil
 	case p.shake != nil:
 		p.shake.leave()
 		p.shake, p.conn = nil, noSocket()
@@ -152,15 +158,28 @@ func (c *Client) usable(p *place, idle int64) bool {
 	return (idle <= int64(c.wire.IdleLimit) || p.socket != nil) && (briefly || c.quiet(p))
 }
 
-// vacant takes a place without a connection; nil if there is none. A connection that is idle at another host has to
+// vacant takes a place for a new connection; nil if there are as many as may be. One that is idle at another host has to
 // go.
 func (c *Client) vacant() *place {
+	if c.connections == c.max && !c.evict() {
+		return nil
+	}
+	return c.newPlace()
+}
+
+// newPlace takes a place for one more connection.
+func (c *Client) newPlace() *place {
+	p := c.spare()
+	p.counted = true
+	c.connections++
+	return p
+}
+
+// spare takes a place without a connection. There are always enough: connections are counted, and so are their riders.
+func (c *Client) spare() *place {
 	if p := c.free.last; p != nil {
 		c.free.remove(p)
 		return p
-	}
-	if len(c.places) == c.max {
-		return c.evicted()
 	}
 	return c.grow()
 }
@@ -174,20 +193,37 @@ func (c *Client) grow() *place {
 	return p
 }
 
-// evicted closes the connection that is idle for longest at any host, and returns its place; nil if none is idle.
-func (c *Client) evicted() *place {
+// evict closes the connection that is idle for longest at any host. It tells whether there was one.
+func (c *Client) evict() bool {
 	var oldest *place
 	for _, h := range c.hosts {
-		if p := h.idle.first; p != nil && (oldest == nil || p.idleSince < oldest.idleSince) {
-			oldest = p
+		for p := h.idle.first; p != nil; p = p.next {
+			if !p.carries() && (oldest == nil || p.idleSince < oldest.idleSince) {
+				oldest = p
+			}
+			if p.carrier == nil {
+				break // the first one became idle first
+			}
 		}
 	}
 	if oldest != nil {
-		oldest.host.idle.remove(oldest)
-		oldest.leave()
-		oldest.state = free
+		c.retire(oldest)
 	}
-	return oldest
+	return oldest != nil
+}
+
+// carries tells whether a connection carries requests of other places.
+func (p *place) carries() bool { return p.carrier != nil && p.carrier.riders > 0 }
+
+// retire closes a connection that is idle.
+func (c *Client) retire(p *place) {
+	if p.carrier != nil {
+		c.close(p)
+		return
+	}
+	p.host.idle.remove(p)
+	p.leave()
+	c.drop(p)
 }
 
 // park makes a place available again after its request was reported.
@@ -196,6 +232,7 @@ func (c *Client) park(p *place) {
 		p.filled = nil
 		if p.rider != nil {
 			p.rider.request = http2.Request{} // it refers to what was filled
+			p.rider.frames = nil
 		}
 	}
 	if !p.conn.open() {
@@ -207,9 +244,7 @@ func (c *Client) park(p *place) {
 	idle.push(p)
 	// Each park removes one old connection, so no timer is needed for that.
 	if old := idle.first; old.socket == nil && c.latest-old.idleSince > int64(c.wire.IdleLimit) {
-		idle.remove(old)
-		old.leave()
-		c.drop(old)
+		c.retire(old)
 	}
 }
 
@@ -217,6 +252,10 @@ func (c *Client) park(p *place) {
 func (c *Client) drop(p *place) {
 	p.bye()
 	p.hangUp()
+	if p.counted {
+		p.counted, c.freed = false, c.freed || c.wanted
+		c.connections--
+	}
 	p.state = free
 	c.free.push(p)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // Preconnect opens n connections before the first request, one in each interval every. It returns how many are open,
@@ -14,7 +14,7 @@ import (
 // connection in the meantime, it is not opened again.
 func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int {
 	defer context.AfterFunc(ctx, c.Wake)()
-	n = max(0, min(n, c.max-len(c.places)))
+	n = max(0, min(n, c.max-c.connections))
 	steps := c.wire.Ahead(n)
 	for next := c.clock.Now(); ctx.Err() == nil && (n > 0 || c.opening > 0); {
 		now := c.clock.Now()
@@ -38,6 +38,9 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 // openAhead starts to open a connection without a request, to the host of a step.
 func (c *Client) openAhead(step int) {
 	wire, h := c.step(step)
+	if h.names == nil {
+		return
+	}
 	if wire.Streams > 0 {
 		p := c.newCarrier(c.clock.Now(), h, wire)
 		p.ahead = true
@@ -46,7 +49,7 @@ func (c *Client) openAhead(step int) {
 	}
 	p := c.vacant()
 	p.wire = wire
-	p.begin(worker.Result{}, 0, h)
+	p.begin(targets.Result{}, 0, h)
 	p.ahead = true
 	c.connect(p)
 }

@@ -89,13 +89,7 @@ func (c *Client) forget() {
 			continue
 		}
 		for p := h.idle.first; p != nil; p = h.idle.first {
-			if p.carrier != nil {
-				c.close(p)
-				continue
-			}
-			h.idle.remove(p)
-			p.leave()
-			c.drop(p)
+			c.retire(p)
 		}
 		h.names.close()
 		c.hosts = slices.Delete(c.hosts, c.steps+i, c.steps+i+1)

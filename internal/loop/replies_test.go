@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -143,7 +142,7 @@ func TestAbandonedSocketHasNoEvents(t *testing.T) {
 	})}, targets.Local{}, 1)
 	c := r.c
 	p := c.vacant()
-	p.begin(worker.Result{}, 0, c.hosts[0])
+	p.begin(targets.Result{}, 0, c.hosts[0])
 	if err := c.open(p, c.hosts[0].names.known.Load().peers[0]); err != nil && !errors.Is(err, errPending) {
 		t.Fatal(err)
 	}

@@ -2,20 +2,22 @@ package loop
 
 import (
 	"context"
-	"os"
 	"slices"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/quic"
 )
 
 // A rider is what a place needs whose request is a stream of a carrier.
 type rider struct {
-	on      *place        // its carrier; nil while it is stranded
-	stream  *http2.Stream // own, or one that stays open
+	on      *place // its carrier; nil while it is stranded
+	stream  ridden // own, one that stays open, or three
 	own     http2.Stream
 	request http2.Request // if each request is different
+	three   *quic.Stream  // of HTTP/3; nil if there was none yet
+	frames  []byte        // what it sends, if each request is different
 	start   int64         // carrier.wrote when the request began
 	heard   int64         // carrier.heard then
 	begun   bool          // it has a stream; else it waits at its carrier
@@ -23,7 +25,16 @@ type rider struct {
 	moved   bool          // it has left a connection whose server did not process it
 }
 
-// ride is Send for HTTP/2. It takes a connection with room, one that is being opened, or opens one.
+// A ridden is a request on a carrier, with its answer.
+type ridden interface {
+	check.Answer
+	In() int // bytes
+	Out() int
+	Lasts() bool // it stays open after its request
+	Release()
+}
+
+// ride is Send for HTTP/2 and HTTP/3. It takes a connection with room, one that is being opened, or opens one.
 func (c *Client) ride(due int64, call targets.Call, wire *targets.Wire, h *host) bool {
 	now := c.clock.Now()
 	on := c.withRoom(now, h, wire)
@@ -32,12 +43,12 @@ func (c *Client) ride(due int64, call targets.Call, wire *targets.Wire, h *host)
 	}
 	r := c.spare()
 	r.wire = wire.Filled(call)
-	r.begin(worker.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
+	r.begin(targets.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
 	if r.rider == nil {
 		r.rider = new(rider)
 	}
 	r.rider.moved, r.rider.begun, r.state = false, false, riding
-	c.inFlight.push(r)
+	c.inFlight.insert(r)
 	c.assign(r, on)
 	return true
 }
@@ -56,6 +67,7 @@ func (c *Client) assign(r, on *place) {
 	}
 	c.beginStream(r)
 	switch {
+	case k.three != nil:
 	case on.wire.Streams == 1:
 		c.speak(on) // at once: this is what makes a schedule exact
 	case !k.dirty:
@@ -70,6 +82,10 @@ func (c *Client) beginStream(r *place) {
 	k := on.carrier
 	if c.wire.Halted() {
 		c.end(r, context.Canceled, targets.ClassOther, true)
+		return
+	}
+	if k.three != nil {
+		c.beginThree(r)
 		return
 	}
 	request := r.wire.Encoded
@@ -89,16 +105,16 @@ func (c *Client) beginStream(r *place) {
 
 // seat gives a rider a stream: one that is kept, or a new one.
 func (k *carrier) seat(r *place, request *http2.Request) {
-	s := k.session.Resume(request)
-	if r.rider.stream, r.rider.resumed = s, s != nil; s != nil {
-		s.Owner = r
+	s := k.two.Resume(request)
+	if r.rider.resumed = s != nil; r.rider.resumed {
+		r.rider.stream, s.Owner = s, r
 		return
 	}
 	if s = &r.rider.own; request.Lasting != nil {
 		s = new(http2.Stream) // it outlives the request
 	}
 	r.rider.stream, s.Owner = s, r
-	k.session.Open(s, request, r.wire.Limits)
+	k.two.Open(s, request, r.wire.Limits)
 }
 
 // left notes that a request has left its connection. One without requests becomes the youngest of the idle ones.
@@ -111,21 +127,31 @@ func (c *Client) left(r *place) {
 	}
 }
 
-// expireRider ends a request whose time is over.
-func (c *Client) expireRider(r *place, now int64) {
+// giveUpRider is giveUp for HTTP/2.
+func (c *Client) giveUpRider(r *place, now int64, err error) {
 	on := r.rider.on
 	if !r.rider.begun {
 		c.unwait(r, now)
-		c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, false)
+		c.end(r, err, targets.ClassOther, false)
 		return
 	}
 	k, s := on.carrier, r.rider.stream
-	k.session.Cancel(s)
+	silent := k.heard == r.rider.heard
+	if k.three != nil {
+		r.rider.three.Cancel()
+		silent = r.rider.three.Silent()
+	} else {
+		k.two.Cancel(s.(*http2.Stream))
+	}
 	c.left(r)
 	k.served, k.last = true, k.last || r.wire.Close
-	k.doubted = k.doubted || k.heard == r.rider.heard
+	k.doubted = k.doubted || now >= r.deadline && silent
 	r.in, r.out = r.in+s.In(), r.out+s.Out()
-	c.end(r, os.ErrDeadlineExceeded, targets.ClassOther, !k.doubted)
+	c.end(r, err, targets.ClassOther, !k.doubted)
+	if k.three != nil {
+		c.review(on)
+		return
+	}
 	c.reply(on)
 }
 
@@ -143,7 +169,7 @@ func (c *Client) unwait(r *place, now int64) {
 		return
 	}
 	waiting := k.waiting
-	c.overdue(on)
+	c.unopen(on, now >= r.deadline)
 	c.close(on)
 	for _, w := range waiting {
 		c.move(w)

@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -508,7 +507,7 @@ func TestSecureAllocations(t *testing.T) {
 			}
 		})
 		r := newRig(t, spec, targets.Local{}, 1)
-		r.got = make([]worker.Result, 0, 4096)
+		r.got = make([]targets.Result, 0, 4096)
 		r.do()
 		// One at each read of either side, and one at the client's look that finds nothing more.
 		if n := testing.AllocsPerRun(50, func() { r.do() }); n > 6 {

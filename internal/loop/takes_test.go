@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -58,7 +57,7 @@ func TestTakes(t *testing.T) {
 			for sent < flows && c.Send(now, now, targets.Call{Number: uint64(sent), Step: step, Session: &sessions[sent]}) {
 				sent++
 			}
-			err := c.Poll(now+1e9, func(r worker.Result) {
+			err := c.Poll(now+1e9, func(r targets.Result) {
 				ended++
 				if r.Outcome.Class != "" || r.Call.Step != step || r.Call.Session != &sessions[r.Call.Number] {
 					t.Errorf("%+v", r)

@@ -137,7 +137,7 @@ func TestTalkServerGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = rpctest.Serve(t, l, false)
-	r.pollUntil("the connection is closed", func() bool { return r.c.carriers == 0 })
+	r.pollUntil("the connection is closed", func() bool { return r.c.connections == 0 })
 	for range 2 {
 		expect(t, r.do(), 0, "")
 	}

@@ -49,14 +49,14 @@ func (a *Adapter) Send(_, due int64, c targets.Call) bool {
 		if len(a.lanes) == a.max {
 			return false
 		}
-		l := &lane{work: make(chan Result, 1)}
+		l := &lane{work: make(chan targets.Result, 1)}
 		a.lanes, a.idle = append(a.lanes, l), append(a.idle, l)
 		go a.serve(l)
 	}
 	last := len(a.idle) - 1
 	l := a.idle[last]
 	a.idle = a.idle[:last]
-	l.work <- Result{Call: c, Due: due} // never blocks: the lane is idle
+	l.work <- targets.Result{Call: c, Due: due} // never blocks: the lane is idle
 	return true
 }
 
@@ -68,7 +68,7 @@ func (a *Adapter) Opening() bool {
 }
 
 // Poll implements Client. Its error is always nil.
-func (a *Adapter) Poll(until int64, done func(Result)) error {
+func (a *Adapter) Poll(until int64, done func(targets.Result)) error {
 	for {
 		reported := a.report(done)
 		if a.woken.Swap(false) || reported {
@@ -90,7 +90,7 @@ func (a *Adapter) Poll(until int64, done func(Result)) error {
 }
 
 // report hands on what has finished, and reports whether anything has.
-func (a *Adapter) report(done func(Result)) bool {
+func (a *Adapter) report(done func(targets.Result)) bool {
 	l := a.finished.takeAll()
 	if l == nil {
 		return false
@@ -129,8 +129,8 @@ func (a *Adapter) Close() error {
 
 // A lane makes one request at a time. Between work and finished it belongs to its goroutine.
 type lane struct {
-	work   chan Result // a request, with Call and Due; room for one
-	result Result
+	work   chan targets.Result // a request, with Call and Due; room for one
+	result targets.Result
 	next   *lane // in the stack of finished lanes
 }
 

@@ -50,7 +50,7 @@ func TestAdapterResults(t *testing.T) {
 		for sent < 2000 && a.Send(now, now-int64(sent), targets.Call{Number: sent}) {
 			sent++
 		}
-		err := a.Poll(now+int64(time.Second), func(r worker.Result) {
+		err := a.Poll(now+int64(time.Second), func(r targets.Result) {
 			if uint64(r.Outcome.Status) != r.Call.Number || seen[r.Call.Number] {
 				t.Fatalf("request %d came to %d", r.Call.Number, r.Outcome.Status)
 			}
@@ -81,7 +81,7 @@ func TestAdapterAllocatesNothing(t *testing.T) {
 	a := worker.NewAdapter(pacer.NewClock(), &echo{}, 4)
 	defer a.Close()
 	done := 0
-	count := func(worker.Result) { done++ }
+	count := func(targets.Result) { done++ }
 	n := testing.AllocsPerRun(1000, func() {
 		want := done + 4
 		for i := range uint64(4) {
@@ -100,7 +100,7 @@ func BenchmarkAdapter(b *testing.B) {
 	a := worker.NewAdapter(pacer.NewClock(), &echo{}, 16)
 	defer a.Close()
 	done := 0
-	count := func(worker.Result) { done++ }
+	count := func(targets.Result) { done++ }
 	for n := 0; b.Loop(); n++ {
 		for !a.Send(0, 0, targets.Call{Number: uint64(n)}) {
 			_ = a.Poll(a.Now()+int64(time.Second), count)

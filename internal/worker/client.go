@@ -20,18 +20,11 @@ type Client interface {
 	// Poll calls done for the requests that ended, exactly once for each Send that returned true. It returns soon
 	// after it has reported some or Send can succeed again, when woken, or else at until. An error means that the
 	// client itself failed and can do no more. A failed request is a Result.
-	Poll(until int64, done func(Result)) error
+	Poll(until int64, done func(targets.Result)) error
 
 	// Wake makes the running Poll return, or the next one. Any goroutine may call it, even after Close.
 	Wake()
 
 	// Close ends the client: neither Send nor Poll is called after it. Requests still on the wire are abandoned.
 	Close() error
-}
-
-// Result is the end of one request. Times are ns of the client's clock; Due ≤ Sent ≤ Done.
-type Result struct {
-	Call            targets.Call // as given to Send
-	Due, Sent, Done int64        // as given to Send; when the Target began, maybe with connecting; when the response ended
-	Outcome         targets.Outcome
 }

@@ -94,7 +94,7 @@ func (s *shard) nextCall() targets.Call {
 }
 
 // answered is completed in a closed loop: nothing is due before it is sent.
-func (s *shard) answered(r Result) {
+func (s *shard) answered(r targets.Result) {
 	r.Due = r.Sent
 	s.rest.ended(r.Done, r.Outcome.Class == "" || r.Outcome.BytesOut > 0)
 	s.completed(r)

@@ -20,7 +20,7 @@ func (c *refusing) Send(now, due int64, call targets.Call) bool {
 	return len(c.flight) < c.connections && c.stepClient.Send(now, due, call)
 }
 
-func (c *refusing) Poll(_ int64, done func(Result)) error {
+func (c *refusing) Poll(_ int64, done func(targets.Result)) error {
 	for i, r := range c.flight {
 		r.Done, r.Outcome = c.now, targets.Outcome{Status: 200, BytesOut: 1}
 		// The client uses good connections first, so the refusing ones are at the end.

@@ -64,9 +64,9 @@ type shard struct {
 	mix      *targets.Mix // nil = a workload of one request
 	walks    *walks       // nil = no flow has several steps
 	inFlight int
-	request  uint64       // of a closed loop: how many requests were sent
-	giveUp   int64        // when the last requests are abandoned, 0 = there may be more
-	done     func(Result) // s.completed or s.answered, made once, as a method value allocates
+	request  uint64               // of a closed loop: how many requests were sent
+	giveUp   int64                // when the last requests are abandoned, 0 = there may be more
+	done     func(targets.Result) // s.completed or s.answered, made once, as a method value allocates
 
 	halted  bool
 	stopped chan struct{} // closed when nothing more will be sent
@@ -261,7 +261,7 @@ func (s *shard) send(now int64) {
 }
 
 // completed records the end of a request.
-func (s *shard) completed(r Result) {
+func (s *shard) completed(r targets.Result) {
 	s.inFlight--
 	s.recorder.Done(record.Sample{
 		Due: r.Due, Sent: r.Sent, Done: r.Done,

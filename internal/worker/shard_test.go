@@ -16,8 +16,8 @@ import (
 type stepClient struct {
 	now    int64
 	busy   bool
-	flight []Result
-	sent   []Result
+	flight []targets.Result
+	sent   []targets.Result
 	keep   bool // record requests in sent
 }
 
@@ -27,7 +27,7 @@ func (c *stepClient) Send(now, due int64, call targets.Call) bool {
 	if c.busy {
 		return false
 	}
-	r := Result{Call: call, Due: due, Sent: now}
+	r := targets.Result{Call: call, Due: due, Sent: now}
 	if c.keep {
 		c.sent = append(c.sent, r)
 	}
@@ -35,7 +35,7 @@ func (c *stepClient) Send(now, due int64, call targets.Call) bool {
 	return true
 }
 
-func (c *stepClient) Poll(_ int64, done func(Result)) error {
+func (c *stepClient) Poll(_ int64, done func(targets.Result)) error {
 	for _, r := range c.flight {
 		r.Done = c.now
 		done(r)
@@ -48,7 +48,7 @@ func (c *stepClient) Wake()        {}
 func (c *stepClient) Close() error { return nil }
 
 // finish ends n of the requests in flight. Their latency is hours: no histogram holds it, and so the test is quick.
-func (c *stepClient) finish(n int, done func(Result)) {
+func (c *stepClient) finish(n int, done func(targets.Result)) {
 	for _, r := range c.flight[:n] {
 		r.Sent, r.Done = r.Due+int64(2*time.Hour), r.Due+int64(4*time.Hour)
 		done(r)

@@ -311,7 +311,7 @@ func clone(s *record.Snapshot) *record.Snapshot {
 // simClient is one shard's client.
 type simClient struct {
 	*simMember
-	flight []Result // in the order in which they end
+	flight []targets.Result // in the order in which they end
 	bell   chan struct{}
 	freeze time.Duration // still to come
 	closed bool
@@ -338,7 +338,7 @@ func (c *simClient) Send(now, due int64, call targets.Call) bool {
 	if within(end, c.client.stall) || within(c.since(), c.client.stall) {
 		end = c.client.stall[1] + c.client.latency
 	}
-	c.flight = append(c.flight, Result{Call: call, Due: due, Sent: now, Done: now + int64(end-c.since())})
+	c.flight = append(c.flight, targets.Result{Call: call, Due: due, Sent: now, Done: now + int64(end-c.since())})
 	zero := c.began.Add(c.skew).UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -346,7 +346,7 @@ func (c *simClient) Send(now, due int64, call targets.Call) bool {
 	return true
 }
 
-func (c *simClient) Poll(until int64, done func(Result)) error {
+func (c *simClient) Poll(until int64, done func(targets.Result)) error {
 	if c.crashed > 0 && c.since() >= c.crashed {
 		return errors.New("crashed")
 	}

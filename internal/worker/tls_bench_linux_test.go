@@ -62,9 +62,9 @@ func startTLS(b *testing.B) string {
 }
 
 func benchmarkLoopTLS(b *testing.B, url string, connections int) {
-	wire, ok, err := targets.NewWire(targets.Spec{URL: url, Insecure: true}, targets.Local{})
-	if err != nil || !ok {
-		b.Fatal(ok, err)
+	wire, err := targets.NewWire(targets.Spec{URL: url, Insecure: true}, targets.Local{})
+	if err != nil {
+		b.Fatal(err)
 	}
 	c, err := loop.New(pacer.NewClock(), wire, connections)
 	if err != nil {
@@ -88,7 +88,7 @@ func benchmarkAdapterTLS(b *testing.B, url string, connections int) {
 func benchmarkClientTLS(b *testing.B, a worker.Client, connections int) {
 	b.Helper()
 	done, sent := 0, 0
-	count := func(r worker.Result) {
+	count := func(r targets.Result) {
 		if done++; r.Outcome.Class != "" {
 			b.Errorf("request %d: %+v", r.Call.Number, r.Outcome)
 		}

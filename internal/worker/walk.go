@@ -30,7 +30,7 @@ func (s *shard) notStarted(c targets.Call) {
 }
 
 // walkOn makes a flow go on after a request of it has ended, or ends it.
-func (s *shard) walkOn(r *Result) {
+func (s *shard) walkOn(r *targets.Result) {
 	c := r.Call
 	switch {
 	case c.Session == nil:

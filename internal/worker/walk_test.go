@@ -21,9 +21,9 @@ type walkBed struct {
 type walkClient struct {
 	now    int64
 	max    int
-	flight []Result // not yet answered
-	sent   []Result
-	answer func(r *Result) (after int64) // it may set the outcome
+	flight []targets.Result // not yet answered
+	sent   []targets.Result
+	answer func(r *targets.Result) (after int64) // it may set the outcome
 }
 
 func (c *walkClient) Now() int64 { return c.now }
@@ -31,14 +31,14 @@ func (c *walkClient) Send(now, due int64, call targets.Call) bool {
 	if len(c.flight) >= c.max {
 		return false
 	}
-	r := Result{Call: call, Due: due, Sent: now}
+	r := targets.Result{Call: call, Due: due, Sent: now}
 	r.Done = now + c.answer(&r)
 	c.flight, c.sent = append(c.flight, r), append(c.sent, r)
 	return true
 }
-func (c *walkClient) Poll(int64, func(Result)) error { return nil }
-func (c *walkClient) Wake()                          {}
-func (c *walkClient) Close() error                   { return nil }
+func (c *walkClient) Poll(int64, func(targets.Result)) error { return nil }
+func (c *walkClient) Wake()                                  {}
+func (c *walkClient) Close() error                           { return nil }
 
 const msec = int64(time.Millisecond)
 
@@ -49,7 +49,7 @@ func newWalkBed(t *testing.T, flows []targets.Flow, connections int) *walkBed {
 	if err := spec.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	client := &walkClient{now: 1e9, max: connections, answer: func(*Result) int64 { return 10 * msec }}
+	client := &walkClient{now: 1e9, max: connections, answer: func(*targets.Result) int64 { return 10 * msec }}
 	s := newShard(0, 1, pacer.NewClock(), client, &feed{}, limits{maxInFlight: 10_000, maxLag: int64(time.Second), catchUp: int64(time.Second), drainTimeout: int64(time.Minute)})
 	s.countSteps(spec.Mix())
 	return &walkBed{s, client}
@@ -66,7 +66,7 @@ func (b *walkBed) pass(d time.Duration) {
 	for end := b.client.now + int64(d); b.client.now < end; {
 		b.client.now += msec
 		rest := b.client.flight[:0]
-		var ended []Result
+		var ended []targets.Result
 		for _, r := range b.client.flight {
 			if r.Done <= b.client.now {
 				ended = append(ended, r)
@@ -129,7 +129,7 @@ func TestWalk(t *testing.T) {
 // A late answer delays the next step; its latency counts from when it was due. A failed request ends the flow.
 func TestWalkIsLateOrEnds(t *testing.T) {
 	b := newWalkBed(t, shopping(), 100)
-	b.client.answer = func(r *Result) int64 {
+	b.client.answer = func(r *targets.Result) int64 {
 		switch {
 		case r.Call.Number == 0 && r.Call.Step == 0:
 			return 3000 * msec
@@ -162,7 +162,7 @@ func TestWalksAddUp(t *testing.T) {
 		flows := append(shopping(), targets.Flow{Name: "look", Weight: 3, Steps: []targets.Step{{Name: "list", URL: "http://a/"}}},
 			targets.Flow{Name: "twice", Weight: 2, Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "list", URL: "http://a/"}}})
 		b := newWalkBed(t, flows, 3+rng.IntN(20))
-		b.client.answer = func(r *Result) int64 {
+		b.client.answer = func(r *targets.Result) int64 {
 			if rng.IntN(10) == 0 {
 				r.Outcome.Class = "eof"
 			}
@@ -225,7 +225,7 @@ func TestWalksTooLate(t *testing.T) {
 // for as usual.
 func TestWalksAtTheEnd(t *testing.T) {
 	b := newWalkBed(t, []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://a/", At: 25 * time.Second}, {Name: "c", URL: "http://a/", At: 40 * time.Second}}}}, 100)
-	b.client.answer = func(r *Result) int64 { return 500 * msec }
+	b.client.answer = func(r *targets.Result) int64 { return 500 * msec }
 	b.start(0)
 	b.tell(draining)
 	over, turns := false, 0
@@ -251,8 +251,8 @@ func TestWalksAfterAStall(t *testing.T) {
 			b := newWalkBed(t, []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "first", URL: "http://a/"}, second}}}, 100_000)
 			begin, back := b.client.now, b.client.now+2000*msec
 			rng := rand.New(rand.NewPCG(1, 1))
-			b.client.answer = func(r *Result) int64 { return max(0, back-r.Sent) + rng.Int64N(5*msec) } // all answers come at once
-			for k := range int64(3000) {                                                                // 1,000 a second
+			b.client.answer = func(r *targets.Result) int64 { return max(0, back-r.Sent) + rng.Int64N(5*msec) } // all answers come at once
+			for k := range int64(3000) {                                                                        // 1,000 a second
 				b.start(k)
 				b.pass(time.Millisecond)
 			}

@@ -97,7 +97,7 @@ func testClient(t *testing.T, open Open, o arrivals.Options) {
 					t.Error(err)
 				}
 			}()
-			c.test(t, &rig{t: t, open: open, server: server, got: map[uint64]worker.Result{}})
+			c.test(t, &rig{t: t, open: open, server: server, got: map[uint64]targets.Result{}})
 		})
 	}
 }
@@ -110,7 +110,7 @@ type rig struct {
 	client worker.Client
 	sent   int
 	order  []uint64
-	got    map[uint64]worker.Result
+	got    map[uint64]targets.Result
 }
 
 // connect opens the client. The zero Options are one connection to the server, and an hour.
@@ -150,7 +150,7 @@ func (r *rig) mustSend() {
 // poll polls once and checks what is reported.
 func (r *rig) poll(d time.Duration) {
 	r.t.Helper()
-	err := r.client.Poll(r.client.Now()+int64(d), func(x worker.Result) {
+	err := r.client.Poll(r.client.Now()+int64(d), func(x targets.Result) {
 		if _, twice := r.got[x.Call.Number]; twice || x.Call.Number >= uint64(r.sent) {
 			r.t.Errorf("request %d is reported again, or was never sent", x.Call.Number)
 		}
@@ -289,7 +289,7 @@ func testTimeout(t *testing.T, r *rig) {
 	const timeout = 100 * time.Millisecond
 	r.connect(Options{Timeout: timeout})
 	defer r.close()
-	do := func() worker.Result {
+	do := func() targets.Result {
 		r.mustSend()
 		r.pollFor(r.sent)
 		return r.got[uint64(r.sent-1)]

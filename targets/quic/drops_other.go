@@ -1,6 +1,6 @@
 //go:build !linux
 
-package targets
+package quic
 
 import "net"
 
