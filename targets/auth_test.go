@@ -2,8 +2,6 @@ package targets
 
 import (
 	"fmt"
-	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -157,7 +155,7 @@ func TestUnusedAuth(t *testing.T) {
 		if (err == nil) != c.used || err != nil && !strings.HasPrefix(err.Error(), "auth: no request uses it") {
 			t.Errorf("%+v: %v", c.spec, err)
 		}
-		if _, err := New(c.spec, Local{}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
+		if _, err := NewWire(c.spec, Local{}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
 			t.Errorf("%+v without a credential: %v", c.spec, err)
 		}
 		if _, err := NewWire(c.spec, Local{Credential: new(Credential)}); err == nil || c.used && !strings.Contains(err.Error(), "the credential is missing") {
@@ -178,129 +176,6 @@ func TestDiffAuth(t *testing.T) {
 	} {
 		if got := strings.Join((Spec{URL: "http://h/", Auth: c.a}).Diff(Spec{URL: "http://h/", Auth: c.b}), "; "); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
-}
-
-// headers keeps the Authorization header of each request, by path.
-type headers struct {
-	mu  sync.Mutex
-	got []string
-}
-
-func (h *headers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.mu.Lock()
-	h.got = append(h.got, r.URL.Path+" "+strings.Join(r.Header["Authorization"], "+"))
-	h.mu.Unlock()
-	if to, ok := strings.CutPrefix(r.URL.Path, "/to/"); ok {
-		w.Header().Set("Location", "/"+to)
-		if to == "elsewhere" {
-			w.Header().Set("Location", strings.Replace("http://"+r.Host+"/", "127.0.0.1", "localhost", 1))
-		}
-		w.WriteHeader(http.StatusPermanentRedirect)
-	}
-}
-
-// take returns what came since the last call.
-func (h *headers) take() []string {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	got := h.got
-	h.got = nil
-	return got
-}
-
-// TestCredential: each request has the value of its time, of the Target and of the Wire, also with placeholders.
-func TestCredential(t *testing.T) {
-	var got headers
-	server := serve(t, got.ServeHTTP)
-	for _, spec := range []Spec{{}, {Headers: []Header{{"X", "${ordinal}"}}}, {Body: []byte("static")}, {Body: []byte("${uuid}")}} {
-		var c Credential
-		if err := c.Set("Bearer one"); err != nil {
-			t.Fatal(err)
-		}
-		spec.URL, spec.Auth = server.URL, "bearer:@f"
-		target := open(t, spec, Local{Credential: &c})
-		wire, err := NewWire(spec, Local{Credential: &c})
-		if err != nil || wire.Request != nil {
-			t.Fatal(err)
-		}
-		for _, value := range []string{"Bearer one", "Bearer one", "Bearer a-longer-one", "Bearer 2"} {
-			if err := c.Set(value); err != nil {
-				t.Fatal(err)
-			}
-			for range 2 {
-				do(t, target, 200, "")
-				if lines := got.take(); !slices.Equal(lines, []string{"/ " + value}) {
-					t.Errorf("%+v: %q, want %s", spec, lines, value)
-				}
-				if text := string(wire.Fill(nil, Call{})); strings.Count(text, "Authorization: "+value+"\r\n") != 1 {
-					t.Errorf("%+v: %q, want %s", spec, text, value)
-				}
-			}
-		}
-	}
-}
-
-// TestCredentialOfSteps: what a step says of itself wins.
-func TestCredentialOfSteps(t *testing.T) {
-	var got headers
-	server := serve(t, got.ServeHTTP)
-	host := strings.TrimPrefix(server.URL, "http://")
-	flow := Flow{Name: "f", Steps: []Step{
-		{Name: "a", URL: server.URL + "/a"},
-		{Name: "b", URL: server.URL + "/b", Headers: []Header{{"authorization", "own"}}},
-		{Name: "c", URL: "http://u:p@" + host + "/c"},
-	}}
-	want := []string{"/a Bearer x", "/b own", "/c " + Basic("u:p")}
-	for _, auth := range []string{"bearer:@f", "basic:x:y"} {
-		if auth != "bearer:@f" {
-			want[0] = "/a " + Basic("x:y")
-		}
-		var c Credential
-		if err := c.Set("Bearer x"); err != nil {
-			t.Fatal(err)
-		}
-		spec := Spec{Auth: auth, Flows: []Flow{flow}}
-		target := open(t, spec, Local{Credential: &c})
-		wire, err := NewWire(spec, Local{Credential: &c})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range flow.Steps {
-			target.Do(t.Context(), Call{Step: i})
-			w := wire.Step(i)
-			text := w.Request
-			if text == nil {
-				text = w.Fill(nil, Call{Step: i})
-			}
-			_, header, _ := strings.Cut(want[i], " ")
-			if n := strings.Count(strings.ToLower(string(text)), "authorization: "+strings.ToLower(header)+"\r\n"); n != 1 || strings.Count(strings.ToLower(string(text)), "authorization") != 1 {
-				t.Errorf("step %d: %q, want %s", i, text, header)
-			}
-		}
-		if lines := got.take(); !slices.Equal(lines, want) {
-			t.Errorf("%q, want %q", lines, want)
-		}
-	}
-}
-
-// TestCredentialAfterARedirect: the same host gets the value, another one does not.
-func TestCredentialAfterARedirect(t *testing.T) {
-	var got headers
-	server := serve(t, got.ServeHTTP)
-	var c Credential
-	if err := c.Set("Bearer x"); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string][]string{
-		"/to/here":      {"/to/here Bearer x", "/here Bearer x"},
-		"/to/elsewhere": {"/to/elsewhere Bearer x", "/ "},
-	} {
-		spec := Spec{URL: server.URL + path, Auth: "bearer:@f", Redirects: 1, ConnectTo: []string{"localhost::127.0.0.1:"}}
-		do(t, open(t, spec, Local{Credential: &c, AllowHost: func(string) bool { return true }}), 200, "")
-		if lines := got.take(); !slices.Equal(lines, want) {
-			t.Errorf("%q, want %q", lines, want)
 		}
 	}
 }
@@ -329,14 +204,9 @@ func TestCredentialAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := open(t, spec, Local{Credential: &c}).(*httpTarget)
 	b := make([]byte, 0, 500)
 	if n := testing.AllocsPerRun(100, func() { b = wire.Fill(b, Call{Number: 7}) }); n != 0 {
 		t.Errorf("wire: %v allocations", n)
-	}
-	var m *message
-	if n := testing.AllocsPerRun(100, func() { m = target.filled(Call{Number: 7}) }); n != 0 || m.wire == nil {
-		t.Errorf("target: %v allocations", n)
 	}
 	static, err := NewWire(Spec{URL: "http://a/", Auth: "basic:a:b"}, Local{})
 	if err != nil || static.Request == nil {
@@ -351,7 +221,10 @@ func TestCredentialChangesWhileItIsUsed(t *testing.T) {
 	if err := c.Set(values[0]); err != nil {
 		t.Fatal(err)
 	}
-	target := open(t, Spec{URL: "http://a/", Auth: "bearer:@f"}, Local{Credential: &c}).(*httpTarget)
+	wire, err := NewWire(Spec{URL: "http://a/", Auth: "bearer:@f"}, Local{Credential: &c})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var all sync.WaitGroup
 	all.Go(func() {
 		for i := range 2000 {
@@ -361,7 +234,7 @@ func TestCredentialChangesWhileItIsUsed(t *testing.T) {
 	for range 2 {
 		all.Go(func() {
 			for range 2000 {
-				text := string(target.filled(Call{}).wire)
+				text := string(wire.Fill(nil, Call{}))
 				if !strings.Contains(text, fmt.Sprintf("Authorization: %s\r\n", values[0])) && !strings.Contains(text, fmt.Sprintf("Authorization: %s\r\n", values[1])) {
 					t.Errorf("%q", text)
 					return
@@ -371,7 +244,7 @@ func TestCredentialChangesWhileItIsUsed(t *testing.T) {
 	}
 	all.Wait()
 	last := *c.current()
-	if text := string(target.filled(Call{}).wire); !strings.Contains(text, last) {
+	if text := string(wire.Fill(nil, Call{})); !strings.Contains(text, last) {
 		t.Errorf("%q, want %s", text, last)
 	}
 }

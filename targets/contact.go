@@ -6,10 +6,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http2"
 )
 
 // A Contact is what one connection shows of a server before any request.
@@ -37,13 +41,6 @@ type Contact struct {
 	Class string // of Err
 
 	step int // index of the first step that goes there
-}
-
-// A contacting is a target that can make a Contact.
-type contacting interface {
-	leads() endpoint
-	// contact ends by the deadline of ctx. A quiet one sends nothing that a run would count as a request.
-	contact(ctx context.Context, quiet bool) Contact
 }
 
 // An Unreached is why requests cannot be sent to a server.
@@ -90,47 +87,34 @@ func (s Spec) contacts(ctx context.Context, local Local, quiet bool) ([]Contact,
 	if s = settled; unsettled != nil {
 		s.HTTP, s.Streams = HTTP1, 0 // the contact tells better why
 	}
-	connections, err := newPool(s, local)
+	d, err := newDialer(s, local)
 	if err != nil {
 		return nil, err
 	}
-	defer connections.close()
-	var servers []contacting
+	var servers []*Wire
 	var found []Contact
 	known := map[endpoint]bool{}
 	for i, one := range s.steps() {
-		target, err := one.openToContact(local, connections)
+		w, err := newWire(one, local, d.secure)
 		if err != nil {
 			return nil, s.blame(i, err)
 		}
-		server, connects := target.(contacting)
-		if !connects || known[server.leads()] {
+		to := w.endpoint()
+		if _, rests := w.Rests(); rests || known[to] {
 			continue
 		}
-		known[server.leads()] = true
-		servers, found = append(servers, server), append(found, Contact{URL: one.Redacted().URL, Host: server.leads().address, step: i})
+		known[to] = true
+		servers, found = append(servers, w), append(found, Contact{URL: one.Redacted().URL, Host: to.address, step: i})
 	}
 	var all sync.WaitGroup
 	for i, server := range servers {
-		all.Go(func() { found[i] = found[i].with(server.contact(ctx, quiet)) })
+		all.Go(func() { found[i] = found[i].with(server.contact(ctx, d, quiet)) })
 	}
 	all.Wait()
 	if unsettled != nil && !slices.ContainsFunc(found, func(c Contact) bool { return c.Err != nil }) {
 		return nil, unsettled
 	}
 	return found, nil
-}
-
-// openToContact returns the target of a step. Who only connects need not know what a method of gRPC takes.
-func (s Spec) openToContact(local Local, connections *pool) (Target, error) {
-	k, _, err := s.kind()
-	if err != nil {
-		return nil, err
-	}
-	if IsGRPC(s.URL) {
-		return newHTTP(s, local, connections)
-	}
-	return k.open(s, local, connections)
 }
 
 // with returns what a server has shown, with the URL, the host and the step.
@@ -140,9 +124,9 @@ func (c Contact) with(shown Contact) Contact {
 }
 
 // opened returns what a connection shows that was just opened.
-func opened(c *conn, began time.Time) Contact {
-	shown := Contact{Address: c.raw.RemoteAddr().String(), Took: time.Since(began)}
-	if secure, ok := c.wire.(*tls.Conn); ok {
+func opened(p *probe, began time.Time) Contact {
+	shown := Contact{Address: p.RemoteAddr().String(), Took: time.Since(began)}
+	if secure, ok := p.Conn.(*tls.Conn); ok {
 		state := secure.ConnectionState()
 		shown.TLS = &state
 	}
@@ -156,32 +140,65 @@ func (c Contact) failed(ctx context.Context, err error, rest string) Contact {
 	return c
 }
 
-// contact opens a connection, and waits for the settings of HTTP/2.
-func (t *httpTarget) contact(ctx context.Context, _ bool) Contact {
-	if t.first.to.use == useThree {
-		return t.contactThree(ctx)
+// endpoint returns where connections go.
+func (w *Wire) endpoint() endpoint {
+	switch {
+	case w.messages != nil:
+		return endpoint{network: w.Network, address: w.Address, name: w.Name, use: useWS, login: w.messages.head}
+	case w.raw != nil:
+		return w.raw.to
+	case w.message != nil:
+		return w.message.to
 	}
-	began := time.Now()
-	deadline, _ := ctx.Deadline()
-	c, err := t.pool.dial(ctx, deadline, t.first.to)
+	return endpoint{}
+}
+
+// contact opens a connection, and asks what the protocol tells before requests. A quiet one sends nothing that a run would
+// count as a request. It ends by the deadline of ctx.
+func (w *Wire) contact(ctx context.Context, d *dialer, quiet bool) Contact {
+	if w.Three {
+		return w.contactThree(ctx)
+	}
+	began, to := time.Now(), w.endpoint()
+	p, err := d.dial(ctx, to)
 	if err != nil {
-		return Contact{}.failed(ctx, err, ClassOther)
+		rest := ClassOther
+		if to.use == useRedis {
+			rest = ClassProtocol
+		}
+		return Contact{}.failed(ctx, err, rest)
 	}
-	defer c.close(true)
-	shown := opened(c, began)
-	if shown.HTTP = HTTP1; c.session == nil {
-		if err := c.objection(max(shown.Took, shortest)); err != nil {
-			return shown.failed(ctx, fmt.Errorf("dial %s: %w", t.first.to.address, err), ClassProtocol)
+	defer p.Close()
+	stop := context.AfterFunc(ctx, func() { _ = p.SetDeadline(time.Unix(1, 0)) })
+	defer stop()
+	switch shown := opened(p, began); to.use {
+	case useWS:
+		return w.contactWS(ctx, p, shown, quiet)
+	case useRedis:
+		return w.contactRedis(ctx, p, shown)
+	case useRaw:
+		return w.contactRaw(ctx, p, shown, quiet)
+	default:
+		return p.contactHTTP(ctx, shown)
+	}
+}
+
+// contactHTTP waits for the settings of HTTP/2, and for what the server says of our certificate.
+func (p *probe) contactHTTP(ctx context.Context, shown Contact) Contact {
+	if shown.HTTP = HTTP1; p.to.streams == 0 {
+		if err := p.objection(max(shown.Took, shortest)); err != nil {
+			return shown.failed(ctx, fmt.Errorf("dial %s: %w", p.to.address, err), ClassProtocol)
 		}
 		return shown
 	}
 	shown.HTTP = HTTP2
+	var err error
 	// With TLS 1.3 a server that refuses our certificate says so only now.
-	if shown.Streams, err = c.session.allowed(ctx); err != nil && ctx.Err() == nil && !isTLS(err) {
+	if shown.Streams, err = p.allowed(); err != nil && ctx.Err() == nil && !isTLS(err) {
 		err = ErrNoHTTP2
 	}
 	if err != nil {
-		return shown.failed(ctx, fmt.Errorf("greet %s: %w", t.first.to.address, err), ClassProtocol)
+		return shown.failed(ctx, fmt.Errorf("greet %s: %w", p.to.address, err), ClassProtocol)
 	}
 	return shown
 }
@@ -189,101 +206,95 @@ func (t *httpTarget) contact(ctx context.Context, _ bool) Contact {
 // shortest is how long a server may take to refuse our certificate, at least.
 const shortest = 50 * time.Millisecond
 
-// objection waits for what a server says of our certificate. With TLS 1.3 a client is done before the server has seen that.
-// Silence is consent.
-func (c *conn) objection(wait time.Duration) error {
-	if _, secure := c.wire.(*tls.Conn); !secure {
-		return nil
-	}
-	_ = c.raw.SetReadDeadline(time.Now().Add(wait))
-	_, err := c.wire.Read(c.buf[:1])
-	if isTimeout(err) {
-		return nil
-	}
-	return err
-}
-
-// allowed waits until the server has said how many streams it allows.
-func (s *session) allowed(ctx context.Context) (int64, error) {
-	s.greet()
-	for ; ; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		n, said := s.streams.Allows()
-		ended := s.err
-		s.mu.Unlock()
-		switch {
-		case said:
+// allowed begins HTTP/2, and waits until the server has said how many streams it allows.
+func (p *probe) allowed() (int64, error) {
+	h, buf := http2.NewConn(http1.Limits{}), make([]byte, readBuffer)
+	for {
+		for out := h.Output(); len(out) > 0; out = h.Output() {
+			n, err := p.Write(out)
+			if h.Wrote(n); err != nil {
+				return 0, err
+			}
+		}
+		if n, said := h.Allows(); said {
 			return n, nil
-		case cmp.Or(ended, ctx.Err()) != nil:
-			return 0, cmp.Or(ended, ctx.Err())
+		}
+		n, err := p.Read(buf)
+		if err := cmp.Or(h.Feed(buf[:n]), err); err != nil {
+			return 0, err
 		}
 	}
 }
 
-// contact makes a handshake. A quiet one leaves it out if requests are handshakes.
-func (t *wsTarget) contact(ctx context.Context, quiet bool) Contact {
-	began := time.Now()
-	deadline, _ := ctx.Deadline()
-	to := t.to
-	if quiet && t.once {
-		to.use = useRaw
-	}
-	c, err := t.pool.dial(ctx, deadline, to)
-	if err != nil {
-		return Contact{}.failed(ctx, err, ClassOther)
-	}
-	defer c.close(true)
-	shown := opened(c, began)
-	if to.use == useRaw {
+// contactWS makes a handshake. A quiet one leaves it out if requests are handshakes.
+func (w *Wire) contactWS(ctx context.Context, p *probe, shown Contact, quiet bool) Contact {
+	if quiet && w.Close {
 		return shown
 	}
-	shown.Upgraded, shown.Subprotocol = true, c.socket.chosen
-	shown.Offered = strings.Contains(strings.ToLower(t.to.login), "\r\nsec-websocket-protocol:")
+	socket, err := w.Open(p, Call{})
+	if err != nil {
+		return Contact{}.failed(ctx, fmt.Errorf("open a WebSocket to %s: %w", p.to.address, err), ClassOther)
+	}
+	if frame := socket.Bye(); frame != nil {
+		_, _ = p.Write(frame) // the server may be gone
+	}
+	shown.Upgraded, shown.Subprotocol = true, socket.chosen
+	shown.Offered = strings.Contains(strings.ToLower(w.messages.head), "\r\nsec-websocket-protocol:")
 	return shown
 }
 
-// contact logs in, and asks who the server is.
-func (t *redisTarget) contact(ctx context.Context, _ bool) Contact {
-	began := time.Now()
-	deadline, _ := ctx.Deadline()
-	c, err := t.pool.dial(ctx, deadline, t.to)
-	if err != nil {
+// contactRedis logs in, and asks who the server is.
+func (w *Wire) contactRedis(ctx context.Context, p *probe, shown Contact) Contact {
+	if err := p.logIn(); err != nil {
 		return Contact{}.failed(ctx, err, ClassProtocol)
 	}
-	defer c.close(true)
-	shown := opened(c, began)
-	server, err := c.server()
+	server, err := p.server()
 	refused, replied := errors.AsType[replyError](err)
 	if err == nil || replied { // a server that does not tell is one
 		shown.Redis = &server
 	}
 	if err != nil && !replied || refused.name == replyNoAuth { // it refuses requests likewise
-		return shown.failed(ctx, fmt.Errorf("ask %s: %w", t.to.address, err), ClassProtocol)
+		return shown.failed(ctx, fmt.Errorf("ask %s: %w", p.to.address, err), ClassProtocol)
 	}
 	return shown
 }
 
-// contact sends the first payload, if a reply is expected and no earlier step has to answer before. A quiet one sends none.
-func (t *rawTarget) contact(ctx context.Context, quiet bool) Contact {
-	began := time.Now()
-	deadline, _ := ctx.Deadline()
-	c, err := t.pool.dial(ctx, deadline, t.to)
-	if err != nil {
-		return Contact{}.failed(ctx, err, ClassOther)
-	}
-	shown := opened(c, began)
-	if quiet || !t.answers || t.later {
-		c.close(true)
+// contactRaw sends the first payload, if a reply is expected and no earlier step has to answer before. A quiet one sends none.
+func (w *Wire) contactRaw(ctx context.Context, p *probe, shown Contact, quiet bool) Contact {
+	if quiet || !w.raw.answers || w.raw.later {
 		return shown
 	}
-	defer c.close(false)
-	payload := t.fixed
-	if payload == nil {
-		payload = t.fill(nil, t.filler.request(Call{}))
+	payload, began := w.Fill(nil, Call{}), time.Now()
+	if w.Request != nil {
+		payload = w.Request
 	}
-	a := asking{began: time.Now(), expect: &t.expect, long: &t.buffers}
-	r := t.talk(ctx, c, false, payload, &a)
-	shown.Sent, shown.Waits = true, time.Since(a.began)
-	shown.Reply = Outcome{Class: cmp.Or(classify(blame(ctx, r.err), ClassProtocol), r.failed), BytesIn: r.in, BytesOut: r.out}
+	reply := w.Reply(nil)
+	n, in, err := p.exchange(payload, reply)
+	shown.Sent, shown.Waits = true, time.Since(began)
+	shown.Reply = w.Outcome(reply, shown.Waits, blame(ctx, err), ClassProtocol, nil)
+	shown.Reply.BytesIn, shown.Reply.BytesOut = int64(in), int64(n)
 	return shown
+}
+
+// exchange sends a payload, and reads the reply.
+func (p *probe) exchange(payload []byte, reply *Reply) (out, in int, err error) {
+	if out, err = p.Write(payload); err != nil {
+		return out, 0, err
+	}
+	for buf := make([]byte, 64<<10); ; { // a whole datagram
+		n, err := p.Read(buf)
+		if n > 0 || err == nil {
+			used, done, bad := reply.Feed(buf[:n])
+			in += used
+			if done || bad != nil {
+				return out, in, bad
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return out, in, io.ErrUnexpectedEOF
+		case err != nil:
+			return out, in, err
+		}
+	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // contactThree is contact over HTTP/3.
-func (t *httpTarget) contactThree(ctx context.Context) Contact {
-	to, began := t.first.to, time.Now()
+func (w *Wire) contactThree(ctx context.Context) Contact {
+	to, began := w.message.to, time.Now()
 	failed := func(err error) Contact {
 		shown := Contact{}.failed(ctx, fmt.Errorf("dial udp %s: %w", to.address, err), ClassOther)
 		if shown.Class == ClassTimeout {
@@ -22,15 +22,11 @@ func (t *httpTarget) contactThree(ctx context.Context) Contact {
 		}
 		return shown
 	}
-	secure, err := newSecure(t.spec, t.local)
+	remote, local, err := resolveThree(ctx, to.address, w.Local)
 	if err != nil {
 		return failed(err)
 	}
-	remote, local, err := resolveThree(ctx, to.address, t.local.Addresses)
-	if err != nil {
-		return failed(err)
-	}
-	d := quic.NewDialer(quic.Options{TLS: secure, Timeout: t.spec.timeout(), Idle: idleLimit})
+	d := quic.NewDialer(w.QUIC())
 	defer d.Close()
 	c, err := d.Dial(ctx, remote, local, to.name, func() {})
 	if err != nil {
@@ -39,13 +35,13 @@ func (t *httpTarget) contactThree(ctx context.Context) Contact {
 	defer c.Close()
 	state := c.State().TLS
 	shown := Contact{Address: c.Address().String(), Took: time.Since(began), TLS: &state, HTTP: HTTP3}
-	shown.Streams = c.Allows(t.spec.streams())
+	shown.Streams = c.Allows(w.Streams)
 	return shown
 }
 
 // resolveThree returns where to connect, and from which local address, nil for any: the first one of IPv4 if there is one,
 // else of IPv6, among those that fit the local addresses.
-func resolveThree(ctx context.Context, address string, locals []string) (remote netip.AddrPort, local net.IP, err error) {
+func resolveThree(ctx context.Context, address string, locals []net.IP) (remote netip.AddrPort, local net.IP, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return remote, nil, err
@@ -63,8 +59,8 @@ func resolveThree(ctx context.Context, address string, locals []string) (remote 
 	}
 	slices.SortStableFunc(all, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
 	for _, ip := range all {
-		for _, text := range locals {
-			if from := net.ParseIP(text); (from.To4() != nil) == ip.Is4() {
+		for _, from := range locals {
+			if (from.To4() != nil) == ip.Is4() {
 				return netip.AddrPortFrom(ip, uint16(port)), from, nil
 			}
 		}

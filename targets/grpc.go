@@ -11,19 +11,6 @@ import (
 	"github.com/loadctl/loadctl/targets/http2"
 )
 
-// newGRPC is the constructor in the registry. Its target calls a method over gRPC: grpc://HOST[:PORT]/SERVICE/METHOD, or
-// grpcs:// with TLS. A call has one message, and ends with the last message of its answer. Where a method takes a stream, a
-// request is a message on a stream that stays open, unless Spec.Reply is "end". The spec is valid.
-//
-// A call is a POST of HTTP/2, so all else is that of httpTarget. The client library of gRPC cannot be stopped just before
-// the first byte, and tells only texts of what went wrong with a connection.
-func newGRPC(s Spec, local Local, connections *pool) (Target, error) {
-	if len(s.Descriptors) == 0 {
-		return nil, errUndescribed
-	}
-	return newHTTP(s, local, connections)
-}
-
 // AskGRPC sends one encoded message to a method, and returns the last message of the answer and the status. It is for
 // questions about a server, such as what it offers, and not for load. spec says how to connect, and its URL names the
 // method; it has no descriptors. The error says why there was no answer.
@@ -48,12 +35,11 @@ func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer [
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout())
 	defer cancel()
-	deadline, _ := ctx.Deadline()
-	c, err := d.dial(ctx, deadline, to)
+	c, err := d.dial(ctx, to)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer c.close(false)
+	defer c.Close()
 	whole, err := grpc.AppendMessage(m.wire, func(b []byte) ([]byte, error) { return append(b, message...), nil })
 	if err != nil {
 		return nil, 0, err
@@ -77,18 +63,18 @@ func AskGRPC(ctx context.Context, s Spec, local Local, message []byte) (answer [
 }
 
 // converse sends one request of HTTP/2 on a connection, whose deadline is set, and reads the answer.
-func (c *conn) converse(r *http2.Request, l http1.Limits) (*http2.Stream, error) {
-	h, s := http2.NewConn(http1.Limits{}), new(http2.Stream)
+func (p *probe) converse(r *http2.Request, l http1.Limits) (*http2.Stream, error) {
+	h, s, buf := http2.NewConn(http1.Limits{}), new(http2.Stream), make([]byte, readBuffer)
 	h.Open(s, r, l)
 	for h.Ended() == nil {
 		for out := h.Output(); len(out) > 0; out = h.Output() {
-			n, err := c.wire.Write(out)
+			n, err := p.Write(out)
 			if h.Wrote(n); err != nil {
 				return nil, err
 			}
 		}
-		n, err := c.wire.Read(c.buf)
-		if failed := h.Feed(c.buf[:n]); failed != nil || errors.Is(err, io.EOF) && !h.Greeted() {
+		n, err := p.Read(buf)
+		if failed := h.Feed(buf[:n]); failed != nil || errors.Is(err, io.EOF) && !h.Greeted() {
 			return nil, ErrNoHTTP2
 		}
 		if err != nil {

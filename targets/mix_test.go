@@ -1,18 +1,12 @@
 package targets
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -86,50 +80,6 @@ func TestMixSharesRows(t *testing.T) {
 		}
 		if next["users"] == 8 {
 			return
-		}
-	}
-}
-
-// A mix performs each request as the Target of its step does, over shared connections.
-func TestMixTarget(t *testing.T) {
-	var mu sync.Mutex
-	got := map[string]int{}
-	from := map[string]bool{}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
-		got[r.Method+" "+r.URL.Path+" "+r.Header.Get("X")]++
-		from[r.RemoteAddr] = true
-		if r.URL.Path == "/teapot" {
-			w.WriteHeader(http.StatusTeapot)
-		}
-	}))
-	defer server.Close()
-	s := Spec{Flows: []Flow{
-		{Name: "l", Weight: 4, Steps: []Step{{Name: "list", URL: server.URL + "/list"}}},
-		{Name: "t", Weight: 1, Steps: []Step{{Name: "tea", URL: server.URL + "/teapot", Method: "PUT", Headers: []Header{{"X", "y"}}, Expect: "418"}}},
-	}}
-	target, err := New(s, Local{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	mix := s.Mix()
-	for n := range uint64(100) {
-		if out := target.Do(context.Background(), Call{Number: n, Step: mix.Step(n)}); out.Class != "" {
-			t.Fatal(n, out)
-		}
-	}
-	if got["GET /list "] != 80 || got["PUT /teapot y"] != 20 || len(from) != 1 {
-		t.Errorf("%v over %d connections", got, len(from))
-	}
-	wire, err := NewWire(s, Local{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n := range uint64(5) {
-		if text := string(wire.Step(mix.Step(n)).Request); strings.HasPrefix(text, "PUT /teapot") != (mix.Step(n) == 1) {
-			t.Errorf("request %d: %s", n, text)
 		}
 	}
 }
@@ -360,27 +310,5 @@ func TestPauses(t *testing.T) {
 		if flow, pause := (Spec{Flows: []Flow{{Steps: c.steps}, {Steps: []Step{at(0)}}}}).Pauses(); flow != c.flow || pause != c.pause {
 			t.Errorf("%+v: %v and %v", c, flow, pause)
 		}
-	}
-}
-
-// TestPreconnectOfMix: each server gets its share of the connections, also while another one does not answer.
-func TestPreconnectOfMix(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var dead, alive atomic.Int64
-	p := &pool{dial: func(ctx context.Context, _ time.Time, to endpoint) (*conn, error) {
-		if to.address == "dead" {
-			dead.Add(1)
-			<-ctx.Done()
-		} else if alive.Add(1) == 8 {
-			cancel()
-		}
-		return nil, net.UnknownNetworkError("none")
-	}}
-	to := func(addr string) Target { return &httpTarget{first: &message{to: endpoint{address: addr}}, pool: p} }
-	mix := Spec{Flows: []Flow{{Name: "a", Weight: 2, Steps: make([]Step, 1)}, {Name: "b", Weight: 1, Steps: make([]Step, 2)}}}.Mix()
-	target := &mixTarget{mix: mix, steps: []Target{to("dead"), to("alive"), to("alive")}}
-	if n := target.Preconnect(ctx, 16, time.Microsecond); n != 0 || alive.Load() != 8 {
-		t.Errorf("%d are open, %d were tried at the one that answers, %d at the other", n, alive.Load(), dead.Load())
 	}
 }

@@ -1,16 +1,11 @@
 package targets
 
 import (
-	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
-	"sync"
-	"syscall"
-	"time"
 
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/template"
@@ -22,33 +17,12 @@ const mostDatagram = 65_507
 // noPort is the port of a scheme that has no usual one: the URL must name a port.
 const noPort = "0"
 
-// rawTarget sends bytes over TCP or UDP, and reads the reply if one is expected. Each connection or socket carries one
-// request at a time, and only a reply that was read whole leaves it for another one. Bytes are those of payloads and
-// replies. What arrives when no reply is expected is thrown away, and not counted.
-//
-// The rules of httpTarget hold here too: a request is tried on another connection only if the first one took none of
-// its bytes. A UDP socket that had no reply in time is closed, so that a late reply cannot be taken for another one's.
-type rawTarget struct {
-	rawRules
-	timeout time.Duration
-	later   bool // the payload may have what earlier steps took
-	halted  func() bool
-	filler  filler
-	began   time.Time
-	pool    *pool
-	talk    func(ctx context.Context, c *conn, reused bool, payload []byte, a *asking) reply
-	login   func(r template.Request) string // of the endpoint; nil = it does not vary
-
-	readings sync.Pool // of reading
-	buffers  sync.Pool // *[]byte, for long replies
-	payloads sync.Pool // *[]byte, for payloads that vary
-}
-
 // rawRules is what a request of tcp, udp or redis is, and how its reply is read. It never changes.
 type rawRules struct {
 	to       endpoint
 	once     bool   // a connection carries one request
 	answers  bool   // a reply is expected
+	later    bool   // the payload may have what earlier steps took
 	fixed    []byte // the payload; nil if it varies
 	fill     func(b []byte, r template.Request) []byte
 	expect   expectation
@@ -169,17 +143,6 @@ func bareExpectation(s Spec) (e expectation, err error) {
 	return e, nil
 }
 
-// newRaw is the constructor of tcp and udp in the registry. The spec is valid.
-func newRaw(s Spec, local Local, connections *pool) (Target, error) {
-	rules, err := newRawRules(s, local.Tables)
-	if err != nil {
-		return nil, err
-	}
-	t := newBare(s, local, connections, rules)
-	t.later = len(s.taken) > len(s.takes)
-	return t, nil
-}
-
 // newRawRules returns the rules of a valid spec of tcp or udp.
 func newRawRules(s Spec, tables Tables) (rawRules, error) {
 	r, u, err := newBareRules(s)
@@ -216,28 +179,9 @@ func newBareRules(s Spec) (r rawRules, u *url.URL, err error) {
 	if err != nil {
 		return r, nil, err
 	}
-	r.once = s.NoKeepAlive
+	r.once, r.later = s.NoKeepAlive, len(s.taken) > len(s.takes)
 	r.to.network, r.to.address = s.destination(u, routes)
 	return r, u, nil
-}
-
-// newBare returns a target with these rules.
-func newBare(s Spec, local Local, connections *pool, rules rawRules) *rawTarget {
-	t := &rawTarget{rawRules: rules, timeout: s.timeout(), halted: local.Halted, filler: newFiller(local), began: time.Now(), pool: connections}
-	if t.halted == nil {
-		t.halted = func() bool { return false }
-	}
-	t.talk = t.exchange
-	if t.once {
-		t.pool.dials = 0 // opening connections is the normal work of such a load
-	}
-	t.readings.New = func() any { return t.newReply() }
-	t.payloads.New = func() any { return new([]byte) }
-	t.buffers.New = func() any {
-		buf := make([]byte, 64<<10) // a whole datagram
-		return &buf
-	}
-	return t
 }
 
 // pay sets the payload.
@@ -245,180 +189,6 @@ func (r *rawRules) pay(varies bool, fill func(b []byte, r template.Request) []by
 	if r.fill = fill; !varies {
 		r.fixed = fill([]byte{}, template.Request{})
 	}
-}
-
-// Do sends one payload, and reads the reply. The call fills the placeholders.
-func (t *rawTarget) Do(ctx context.Context, call Call) (out Outcome) {
-	if err := ctx.Err(); err != nil {
-		return Outcome{Class: classify(err, ClassCanceled)}
-	}
-	began := t.began.Add(time.Since(t.began)) // like time.Now, but reads one clock instead of two
-	deadline := began.Add(t.timeout)
-	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
-		deadline = d
-	}
-	payload, to := t.fixed, t.to
-	if payload == nil || t.login != nil {
-		buf := t.payloads.Get().(*[]byte)
-		defer t.payloads.Put(buf)
-		request := t.filler.request(call)
-		*buf = t.fill((*buf)[:0], request)
-		payload = *buf
-		if t.login != nil {
-			to.login = t.login(request)
-		}
-	}
-	a := asking{session: call.Session, began: began, expect: &t.expect, long: &t.buffers}
-	for {
-		c, reused, err := t.pool.take(ctx, deadline, to)
-		if err != nil {
-			refused(err, &out)
-			out.Class = classify(blame(ctx, err), ClassOther)
-			return out
-		}
-		if t.halted() {
-			t.pool.give(c, true)
-			out.Class = ClassCanceled
-			return out
-		}
-		r := t.talk(ctx, c, reused, payload, &a)
-		if r.err == nil {
-			t.pool.answered(r.keep)
-		}
-		t.pool.give(c, r.keep)
-		out.Status, out.BytesIn, out.BytesOut, out.Messages = r.status, out.BytesIn+r.in, out.BytesOut+r.out, out.Messages+r.messages
-		// The peer had hung up before the first byte was written. The loop ends, because each turn uses up an idle
-		// connection.
-		if reused && errors.Is(r.err, errHungUp) && ctx.Err() == nil && time.Now().Before(deadline) {
-			continue
-		}
-		if out.Class = classify(blame(ctx, r.err), r.phase); out.Class == "" {
-			out.Class = r.failed
-		}
-		return out
-	}
-}
-
-// exchange sends a payload on a connection, whose deadline is set, and reads the reply.
-func (t *rawTarget) exchange(ctx context.Context, c *conn, reused bool, payload []byte, a *asking) (r reply) {
-	c.watch.begin(ctx)
-	n, earlier, err := t.write(c, reused, payload)
-	r.out, r.err, r.keep, r.phase = int64(n), err, err == nil, ClassProtocol
-	switch {
-	case err != nil && (n == 0 || !t.answers || isTimeout(err)):
-		r.phase = ClassOther
-	case !t.answers:
-		r.failed = t.expect.failed(new(kept), time.Since(a.began), a.session)
-		if r.err = earlier; earlier != nil {
-			r.keep = false
-		}
-	default:
-		// A server may answer and hang up before it has read the whole payload.
-		if t.receive(c, a, &r); r.err != nil && err != nil {
-			r.err = err
-		}
-	}
-	r.keep = !c.watch.finish() && r.keep && r.err == nil && err == nil && !t.once
-	return r
-}
-
-// write writes the payload. It looks at a reused connection first. earlier is an error that belongs to a datagram sent
-// before on the same socket: nobody waited for a reply to that.
-func (t *rawTarget) write(c *conn, reused bool, payload []byte) (n int, earlier, err error) {
-	switch {
-	case !reused:
-	case !t.answers:
-		err := c.raw.drain(c.buf, t.to.network == "udp")
-		if err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
-			return 0, nil, errHungUp
-		}
-		earlier = err
-	case len(payload) > 0 && len(payload) <= oneRecord:
-		c.raw.expect()
-	case c.hungUp():
-		return 0, nil, errHungUp
-	}
-	if len(payload) > 0 || t.to.network == "udp" {
-		n, err = c.wire.Write(payload)
-	}
-	return n, earlier, err
-}
-
-// receive reads the reply into r, and checks it.
-func (t *rawTarget) receive(c *conn, a *asking, r *reply) {
-	reading := t.readings.Get().(reading)
-	defer t.readings.Put(reading)
-	reading.begin()
-	if r.err = t.read(c, reading, a, r); r.err != nil {
-		r.keep = false
-		return
-	}
-	c.raw.answered()
-	if r.failed = reading.refusal(); r.failed == "" {
-		r.failed = t.expect.failed(reading, time.Since(a.began), a.session)
-	}
-}
-
-// read reads to the end of the reply. Bytes beyond it are ignored; then the connection is not reused. Those of the same
-// datagram are not beyond it.
-func (t *rawTarget) read(c *conn, reading reading, a *asking, r *reply) error {
-	datagrams := t.to.network == "udp"
-	buf := c.buf
-	larger := func() {
-		long := a.long.Get().(*[]byte)
-		buf = *long
-	}
-	if datagrams {
-		larger()
-	}
-	defer func() {
-		if len(buf) > readBuffer {
-			a.long.Put(&buf)
-		}
-	}()
-	for {
-		room := buf
-		if !datagrams {
-			room = buf[:reading.room(len(buf))]
-		}
-		n, readErr := c.wire.Read(room)
-		r.in += int64(n)
-		if n > 0 || readErr == nil {
-			used, done, err := reading.feed(room[:n])
-			if err != nil {
-				return err
-			}
-			if done {
-				r.keep = readErr == nil && (used == n || datagrams)
-				return nil
-			}
-		}
-		switch {
-		case errors.Is(readErr, io.EOF):
-			return io.ErrUnexpectedEOF
-		case readErr != nil:
-			return readErr
-		}
-		if n == len(buf) && n == readBuffer {
-			larger()
-		}
-	}
-}
-
-// Opening reports whether requests wait because the maximum number of connections is being opened.
-func (t *rawTarget) Opening() bool { return t.pool.opening() }
-
-// Preconnect opens connections as that of httpTarget does.
-func (t *rawTarget) Preconnect(ctx context.Context, n int, every time.Duration) int {
-	return t.pool.preconnect(ctx, t.to, t.timeout, n, every)
-}
-
-func (t *rawTarget) leads() endpoint { return t.to }
-
-// Close closes idle connections now, and the others when their requests end.
-func (t *rawTarget) Close() error {
-	t.pool.close()
-	return nil
 }
 
 // HasHeaders reports whether requests to a URL have a method, headers and a status, as those of HTTP have. An unknown

@@ -1,69 +1,10 @@
 package targets
 
 import (
-	"bufio"
-	"context"
 	"fmt"
-	"io"
-	"net"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
-
-	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/echotest"
 )
-
-// TestRawClosed: a connection that the server closed after a reply costs nothing.
-func TestRawClosed(t *testing.T) {
-	var accepted atomic.Int64
-	at := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { // it answers one line and hangs up
-		accepted.Add(1)
-		line, _ := bufio.NewReader(c).ReadBytes('\n')
-		c.Write(line)
-	})
-	target := open(t, Spec{URL: "tcp://" + at, Body: []byte("a\n"), Reply: `until \n`, Timeout: time.Minute}, Local{})
-	const n = 5
-	for range n {
-		do(t, target, 0, "")
-		awaitHangUp(t, target.(*rawTarget))
-	}
-	if accepted.Load() != n {
-		t.Errorf("%d connections, want %d", accepted.Load(), n)
-	}
-}
-
-// awaitHangUp waits until the idle connection shows that its peer hung up.
-func awaitHangUp(t *testing.T, target *rawTarget) {
-	t.Helper()
-	target.pool.mu.Lock()
-	idle := target.pool.idle
-	target.pool.mu.Unlock()
-	await.True(t, "the end of the connection", func() bool { return len(idle) == 0 || idle[0].hungUp() })
-}
-
-// TestRawCanceled: a request ends with its context, and nothing is sent once the target is halted.
-func TestRawCanceled(t *testing.T) {
-	var got atomic.Int64
-	at := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
-		n, _ := io.Copy(io.Discard, c)
-		got.Add(n)
-	})
-	s := Spec{URL: "tcp://" + at, Body: []byte("x"), Reply: "any"}
-	ctx, cancel := context.WithCancel(t.Context())
-	target := open(t, s, Local{Halted: func() bool { cancel(); return false }})
-	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled {
-		t.Errorf("%+v", got)
-	}
-	halted := open(t, s, Local{Halted: func() bool { return true }})
-	if got := do(t, halted, 0, ClassCanceled); got.BytesOut != 0 {
-		t.Errorf("%+v", got)
-	}
-	halted.Close()
-	do(t, halted, 0, ClassCanceled)
-}
 
 // TestRawSpecs: what makes no sense for a scheme is an error of one line.
 func TestRawSpecs(t *testing.T) {
@@ -136,83 +77,5 @@ func TestRawSpecs(t *testing.T) {
 		if err != nil && strings.ContainsAny(err.Error(), "\n") || strings.Contains(fmt.Sprint(err), secret) {
 			t.Errorf("%v: shows a secret or is more than a line", err)
 		}
-	}
-}
-
-// TestMixedSchemes: the steps of a flow may be of different schemes, and share their connections' limit. What a step
-// takes of a reply fills a later one.
-func TestMixedSchemes(t *testing.T) {
-	at := echotest.Listen(t, "127.0.0.1:0", echotest.Lines)
-	web := echotest.Listen(t, "127.0.0.1:0", answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
-	udp := echotest.Datagrams(t, "127.0.0.1:0", func(b []byte) [][]byte { return [][]byte{b} })
-	s := Spec{Redirects: 1, Flows: []Flow{{Name: "f", Steps: []Step{
-		{Name: "line", URL: "tcp://" + at, Body: []byte("id=${ordinal}\n"), Reply: `until \n`, Takes: []Take{{"id", `regex /id=(\d+)/`}}},
-		{Name: "web", URL: "http://" + web + "/${id}"},
-		{Name: "gram", URL: "udp://" + udp, Body: []byte("<${id}>"), Reply: "any", Checks: []string{"body has <5>"}},
-	}}}}
-	target := open(t, s, Local{MaxConnections: 1})
-	var session Session
-	for step := range 3 {
-		if got := target.Do(t.Context(), Call{Number: 5, Step: step, Session: &session}); got.Class != "" {
-			t.Errorf("step %d: %+v", step, got)
-		}
-	}
-	s.Flows[0].Steps = s.Flows[0].Steps[:1]
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "redirects: only http") {
-		t.Errorf("%v: no step can be redirected", err)
-	}
-}
-
-// TestRawLocals: connections and sockets come from the local addresses, in turn, and may be opened ahead.
-func TestRawLocals(t *testing.T) {
-	var mu sync.Mutex
-	from := map[string]int{}
-	note := func(a net.Addr) {
-		host, _, _ := net.SplitHostPort(a.String())
-		mu.Lock()
-		from[host]++
-		mu.Unlock()
-	}
-	tcp := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
-		note(c.RemoteAddr())
-		echotest.Lines(c)
-	})
-	udp, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer udp.Close()
-	go func() {
-		for buf := make([]byte, 100); ; {
-			n, a, err := udp.ReadFrom(buf)
-			if err != nil {
-				return
-			}
-			note(a)
-			udp.WriteTo(buf[:n], a)
-		}
-	}()
-	for _, url := range []string{"tcp://" + tcp, "udp://" + udp.LocalAddr().String()} {
-		mu.Lock()
-		clear(from)
-		mu.Unlock()
-		target := open(t, Spec{URL: url, Body: []byte("x\n"), Reply: "any", NoKeepAlive: true}, Local{Addresses: []string{"127.0.0.2", "127.0.0.3"}})
-		for range 4 {
-			do(t, target, 0, "")
-		}
-		mu.Lock()
-		if from["127.0.0.2"] != 2 || from["127.0.0.3"] != 2 {
-			t.Errorf("%s: from %v", url, from)
-		}
-		mu.Unlock()
-	}
-	spec := Spec{URL: "tcp://" + tcp, Body: []byte("x\n"), Reply: "any"}
-	target := open(t, spec, Local{})
-	if n := target.(*rawTarget).Preconnect(t.Context(), 3, time.Millisecond); n != 3 {
-		t.Errorf("%d are open", n)
-	}
-	do(t, target, 0, "")
-	if target.(*rawTarget).Opening() || spec.Reach(t.Context(), Local{}) != nil {
-		t.Error("it is reachable, and opens nothing")
 	}
 }

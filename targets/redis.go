@@ -14,13 +14,6 @@ import (
 	"github.com/loadctl/loadctl/targets/template"
 )
 
-// redisTarget sends one command to a Redis, over RESP2, and reads its reply: redis://[USER:PASSWORD@]HOST[:PORT][/DB],
-// or rediss:// with TLS. Each connection carries one command at a time.
-//
-// It speaks the protocol itself, on the connections of rawTarget. A client library sends commands again, cannot be
-// stopped just before the first byte, and makes room for as many elements as a server announces.
-type redisTarget struct{ *rawTarget }
-
 // checkRedis checks the spec of a redis or rediss target.
 func checkRedis(s Spec, u *url.URL) error {
 	if err := checkAddress(u); err != nil {
@@ -103,16 +96,11 @@ func redisLogin(u *url.URL) (string, error) {
 	return string(b), nil
 }
 
-// newRedis is the constructor in the registry. The spec is valid.
-func newRedis(s Spec, local Local, connections *pool) (Target, error) {
-	rules, err := newRedisRules(s, local.Tables)
-	if err != nil {
-		return nil, err
-	}
-	return &redisTarget{newBare(s, local, connections, rules)}, nil
-}
-
-// newRedisRules returns the rules of a valid spec of redis.
+// newRedisRules returns the rules of a valid spec: one command to a Redis, over RESP2, and its reply, at
+// redis://[USER:PASSWORD@]HOST[:PORT][/DB], or rediss:// with TLS. Each connection carries one command at a time.
+//
+// A client library would send commands again, cannot be stopped just before the first byte, and makes room for as many
+// elements as a server announces.
 func newRedisRules(s Spec, tables Tables) (rawRules, error) {
 	r, u, err := newBareRules(s)
 	if err != nil {
@@ -245,60 +233,66 @@ func infoField(info, name string) string {
 	return value
 }
 
+// logIn sends the commands of a login, if there are some.
+func (p *probe) logIn() error {
+	if p.to.login == "" {
+		return nil
+	}
+	if err := logIn(p, p.to.login); err != nil {
+		return fmt.Errorf("log in to %s: %w", p.to.address, err)
+	}
+	return nil
+}
+
 // server asks the server of a connection who it is. A server that refuses to tell is a replyError; its address is known.
-func (c *conn) server() (RedisServer, error) {
-	server := RedisServer{Address: c.raw.RemoteAddr().String()}
-	text, err := ask(c.wire, appendCommand(nil, "INFO", "server"))
+func (p *probe) server() (RedisServer, error) {
+	server := RedisServer{Address: p.RemoteAddr().String()}
+	text, err := ask(p, appendCommand(nil, "INFO", "server"))
 	if err == nil {
 		server.ID, server.Version = RunID(text), infoField(text, "redis_version")
 	}
 	return server, err
 }
 
-// Servers asks the server that requests go to who it is, on a connection of its own. It fails if it cannot be reached.
-func (t *redisTarget) Servers(ctx context.Context) ([]RedisServer, error) {
-	deadline, _ := ctx.Deadline()
-	c, err := t.pool.dial(ctx, deadline, t.to)
-	if err != nil {
-		return nil, err
-	}
-	defer c.close(true)
-	server, _ := c.server() // without an answer its address tells who it is
-	return []RedisServer{server}, nil
-}
-
 // RedisServers asks the servers of Redis that requests go to who they are, each once. It fails if one cannot be reached. ctx
 // must have a deadline.
-func (s Spec) RedisServers(ctx context.Context, local Local) ([]RedisServer, error) {
-	target, err := s.open(local)
+func (s Spec) RedisServers(ctx context.Context, local Local) (all []RedisServer, err error) {
+	d, err := newDialer(s, local)
 	if err != nil {
 		return nil, err
 	}
-	defer target.Close() //nolint:errcheck // it has no connections
-	if t, ok := target.(interface {
-		Servers(ctx context.Context) ([]RedisServer, error)
-	}); ok {
-		return t.Servers(ctx)
-	}
-	return nil, nil
-}
-
-// Servers is that of all steps, each server once.
-func (t *mixTarget) Servers(ctx context.Context) (all []RedisServer, err error) {
 	asked := map[endpoint]bool{}
-	for _, step := range t.steps {
-		r, ok := step.(*redisTarget)
-		if !ok || asked[r.to] {
-			continue
-		}
-		asked[r.to] = true
-		servers, err := r.Servers(ctx)
+	for _, one := range s.steps() {
+		w, err := newWire(one, local, d.secure)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, servers...)
+		to := w.endpoint()
+		if to.use != useRedis || asked[to] {
+			continue
+		}
+		asked[to] = true
+		server, err := d.redis(ctx, to)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, server)
 	}
 	return all, nil
+}
+
+// redis asks a server on a connection of its own.
+func (d *dialer) redis(ctx context.Context, to endpoint) (RedisServer, error) {
+	p, err := d.dial(ctx, to)
+	if err != nil {
+		return RedisServer{}, err
+	}
+	defer p.Close()
+	if err := p.logIn(); err != nil {
+		return RedisServer{}, err
+	}
+	server, _ := p.server() // without an answer its address tells who it is
+	return server, nil
 }
 
 // splitCommand splits the line of a command as redis-cli does: at spaces, with 'single' and "double" quotes, and \n,

@@ -10,8 +10,7 @@ type kind struct {
 	scheme string
 	port   string // where it connects if the URL names no port; "" if it does not connect
 	check  func(Spec, *url.URL) error
-	open   func(Spec, Local, *pool) (Target, error) // the pool is for the steps of one workload
-	wire   func(*Wire, Spec, *url.URL, Local) error // makes a Wire one of the scheme; nil = it has none
+	wire   func(*Wire, Spec, *url.URL, Local) error // makes a Wire one of the scheme
 	bare   bool                                     // its requests have not the methods, headers and statuses of HTTP
 	shared func(Spec) error                         // refuses settings of all requests that it does not use; nil = it refuses none
 }
@@ -20,17 +19,17 @@ type kind struct {
 // a function, because a variable could be changed.
 func registry() []kind {
 	return []kind{
-		{scheme: "http", port: "80", check: checkHTTP, open: newHTTP, wire: (*Wire).useHTTP},
-		{scheme: "https", port: "443", check: checkHTTP, open: newHTTP, wire: (*Wire).useHTTP},
-		{scheme: "noop", check: checkNoop, open: newNoop, wire: (*Wire).useNoop},
-		{scheme: "tcp", port: noPort, check: checkRaw, open: newRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
-		{scheme: "udp", port: noPort, check: checkRaw, open: newRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
-		{scheme: "redis", port: "6379", check: checkRedis, open: newRedis, wire: (*Wire).useRedis, bare: true, shared: sharedBare},
-		{scheme: "rediss", port: "6379", check: checkRedis, open: newRedis, wire: (*Wire).useRedis, bare: true, shared: sharedBare},
-		{scheme: "ws", port: "80", check: checkWS, open: newWS, wire: (*Wire).useMessages, bare: true, shared: sharedWS},
-		{scheme: "wss", port: "443", check: checkWS, open: newWS, wire: (*Wire).useMessages, bare: true, shared: sharedWS},
-		{scheme: "grpc", port: "80", check: checkGRPC, open: newGRPC, wire: (*Wire).useHTTP, bare: true, shared: sharedGRPC},
-		{scheme: "grpcs", port: "443", check: checkGRPC, open: newGRPC, wire: (*Wire).useHTTP, bare: true, shared: sharedGRPC},
+		{scheme: "http", port: "80", check: checkHTTP, wire: (*Wire).useHTTP},
+		{scheme: "https", port: "443", check: checkHTTP, wire: (*Wire).useHTTP},
+		{scheme: "noop", check: checkNoop, wire: (*Wire).useNoop},
+		{scheme: "tcp", port: noPort, check: checkRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
+		{scheme: "udp", port: noPort, check: checkRaw, wire: (*Wire).useRaw, bare: true, shared: sharedRaw},
+		{scheme: "redis", port: "6379", check: checkRedis, wire: (*Wire).useRedis, bare: true, shared: sharedBare},
+		{scheme: "rediss", port: "6379", check: checkRedis, wire: (*Wire).useRedis, bare: true, shared: sharedBare},
+		{scheme: "ws", port: "80", check: checkWS, wire: (*Wire).useMessages, bare: true, shared: sharedWS},
+		{scheme: "wss", port: "443", check: checkWS, wire: (*Wire).useMessages, bare: true, shared: sharedWS},
+		{scheme: "grpc", port: "80", check: checkGRPC, wire: (*Wire).useHTTP, bare: true, shared: sharedGRPC},
+		{scheme: "grpcs", port: "443", check: checkGRPC, wire: (*Wire).useHTTP, bare: true, shared: sharedGRPC},
 	}
 }
 

@@ -85,7 +85,7 @@ func TestNewErrors(t *testing.T) {
 		{Spec{URL: "http://a"}, Local{MaxConnections: -1}, "must not be negative"},
 		{Spec{URL: "http://a"}, Local{Addresses: []string{"x"}}, "not an IP address"},
 	} {
-		if _, err := New(c.spec, c.local); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := NewWire(c.spec, c.local); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %q", err, c.want)
 		}
 	}

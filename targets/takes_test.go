@@ -1,12 +1,6 @@
 package targets
 
 import (
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,86 +19,6 @@ func shopFlow(url string) Spec {
 		{Name: "pay", URL: url + "/pay/${trace}?p=${price}", At: time.Second, Headers: []Header{{"Authorization", "Bearer ${token}"}, {"Cookie", "sid=${sid}"}}, Takes: []Take{{"order", "json order"}}},
 		{Name: "look", URL: url + "/orders/${order}", After: &after},
 	}}}}
-}
-
-// shop answers the flow: with tokens that hold what is awkward to place.
-func shop(t *testing.T) *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/login":
-			var in struct{ User int }
-			body, _ := io.ReadAll(r.Body)
-			if err := json.Unmarshal(body, &in); err != nil {
-				t.Error(err)
-			}
-			w.Header().Set("X-Trace", fmt.Sprintf("a/%d", in.User))
-			w.Header().Add("Set-Cookie", "sid=old; Path=/")
-			w.Header().Add("Set-Cookie", fmt.Sprintf("sid=s%d; HttpOnly", in.User))
-			token := fmt.Sprintf("t%d\r\nX-Evil: 1", in.User)
-			text, _ := json.Marshal(map[string]any{"auth": map[string]string{"token": token}})
-			fmt.Fprintf(w, "%s \n", strings.Replace(string(text), "{", `{"price": 42, `, 1))
-		case strings.HasPrefix(r.URL.EscapedPath(), "/pay/a%2F"):
-			if user := strings.TrimPrefix(r.URL.Path, "/pay/a/"); r.Header.Get("Authorization") != "Bearer t"+user+"X-Evil: 1" || r.Header.Get("Cookie") != "sid=s"+user || r.URL.RawQuery != "p=42" || r.Header.Get("X-Evil") != "" {
-				t.Errorf("%s %v", r.URL, r.Header)
-				w.WriteHeader(401)
-			}
-			fmt.Fprintf(w, `{"order": %q}`, "o 1?")
-		case r.URL.EscapedPath() == "/orders/o%201%3F":
-			fmt.Fprint(w, `{}`)
-		default:
-			t.Errorf("%s", r.URL)
-		}
-	}))
-	t.Cleanup(s.Close)
-	return s
-}
-
-// What a step takes fills placeholders of later steps of its flow, and of no other flow. Nothing in a value begins another
-// header, or another part of a URL.
-func TestTakes(t *testing.T) {
-	target, err := New(shopFlow(shop(t).URL), Local{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer target.Close()
-	var sessions [5]Session
-	for step := range 3 {
-		for n := range sessions {
-			if out := target.Do(t.Context(), Call{Number: uint64(n), Step: step, Session: &sessions[n]}); out.Class != "" {
-				t.Fatalf("flow %d, step %d: %+v", n, step, out)
-			}
-		}
-	}
-	if got := sessions[3].taken(); !slices.Equal(got, []string{"t3\r\nX-Evil: 1", "a/3", "s3", "42", "o 1?"}) {
-		t.Errorf("%q", got)
-	}
-	sessions[3].Reset()
-	if len(sessions[3].taken()) != 0 {
-		t.Error("a session that was reset has values")
-	}
-}
-
-// An answer without the value fails, with a class of its own.
-func TestNothingToTake(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprint(w, `{"a": null, "long": "`+strings.Repeat("x", 20_000)+`"}`)
-	}))
-	defer server.Close()
-	for from, class := range map[string]string{
-		"json b": "take v", "json a": "take v", "json long": "take v", "header X": "take v", "cookie c": "take v", "regex /y+/": "take v", "regex /x{3}/": "",
-	} {
-		s := Spec{Flows: []Flow{{Name: "f", Steps: []Step{{Name: "one", URL: server.URL, Takes: []Take{{"v", from}}}}}}}
-		target, err := New(s, Local{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, session := range []*Session{nil, new(Session)} {
-			if out := target.Do(t.Context(), Call{Session: session}); out.Class != class || out.Status != 200 {
-				t.Errorf("%s: %+v, want %q", from, out, class)
-			}
-		}
-		target.Close()
-	}
 }
 
 // hostile is an answer of many bytes.

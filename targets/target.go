@@ -1,6 +1,6 @@
 // Package targets performs requests: it is the part of a load generator that knows the target.
 //
-//	target, err := targets.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
+//	target, err := client.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
 //	if err != nil { … }
 //	defer target.Close()
 //	outcome := target.Do(ctx, targets.Call{})
@@ -13,12 +13,7 @@
 // Not here: when to send a request (package pacer), and how to record its outcome (package report).
 package targets
 
-import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
-)
+import "context"
 
 // Outcome is the result of one request.
 type Outcome struct {
@@ -53,51 +48,4 @@ type Target interface {
 	// Close frees what the target holds. Requests in flight go on to their end. Do after Close returns ClassCanceled
 	// and sends nothing. A second call does nothing.
 	Close() error
-}
-
-// New returns the target that spec describes. It fails if spec is not valid, if the URL's scheme has no target, or if
-// something in local cannot be used, such as a missing key file. It opens no connection. HTTPAuto must be settled: see
-// Spec.Settle.
-func New(spec Spec, local Local) (Target, error) {
-	if err := spec.Validate(); err != nil {
-		return nil, fmt.Errorf("new target: %w", err)
-	}
-	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
-		return nil, fmt.Errorf("new target: %w", err)
-	}
-	if spec.version() == HTTP3 {
-		return nil, errors.New("new target: HTTP/3 needs package client")
-	}
-	target, err := spec.open(local)
-	if err != nil {
-		return nil, fmt.Errorf("new target: %w", err)
-	}
-	return target, nil
-}
-
-// open returns the target, or that of a mix.
-func (s Spec) open(local Local) (Target, error) {
-	if s.version() == HTTPAuto {
-		return nil, errUnsettled
-	}
-	connections, err := newPool(s, local)
-	if err != nil {
-		return nil, err
-	}
-	var all []Target
-	for i, one := range s.steps() {
-		kind, _, err := one.kind()
-		if err != nil {
-			return nil, s.blame(i, err)
-		}
-		target, err := kind.open(one, local, connections)
-		if err != nil {
-			return nil, s.blame(i, err)
-		}
-		all = append(all, target)
-	}
-	if len(s.Flows) == 0 {
-		return all[0], nil
-	}
-	return &mixTarget{s.Mix(), all}, nil
 }

@@ -129,13 +129,12 @@ func (d *dialer) ask(ctx context.Context, to endpoint) (string, error) {
 	if to.name == "" {
 		return HTTP1, nil
 	}
-	deadline, _ := ctx.Deadline()
-	c, err := d.dial(ctx, deadline, to)
+	c, err := d.dial(ctx, to)
 	if err != nil {
 		return "", err
 	}
-	defer c.close(true)
-	if s, ok := c.wire.(*tls.Conn); ok && s.ConnectionState().NegotiatedProtocol == protocolHTTP2 {
+	defer c.Close()
+	if s, ok := c.Conn.(*tls.Conn); ok && s.ConnectionState().NegotiatedProtocol == protocolHTTP2 {
 		return HTTP2, nil
 	}
 	return HTTP1, nil

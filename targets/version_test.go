@@ -56,9 +56,6 @@ func TestSettle(t *testing.T) {
 			t.Errorf("%s: %v", spec.URL, err)
 		}
 	}
-	if _, err := New(Spec{URL: two, HTTP: HTTPAuto}, Local{}); err == nil {
-		t.Error("New takes a spec that is not settled")
-	}
 	if _, err := NewWire(Spec{URL: two, HTTP: HTTPAuto}, Local{}); err == nil {
 		t.Error("NewWire takes a spec that is not settled")
 	}

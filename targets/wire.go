@@ -93,24 +93,27 @@ func (w *Wire) Ahead(n int) []int {
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
 func NewWire(spec Spec, local Local) (w *Wire, err error) {
 	if err := spec.Validate(); err != nil {
-		return nil, fmt.Errorf("new wire: %w", err)
+		return nil, fmt.Errorf("new target: %w", err)
 	}
 	if err := cmp.Or(local.validate(), spec.checkTables(local.Tables), spec.checkCredential(local)); err != nil {
-		return nil, fmt.Errorf("new wire: %w", err)
+		return nil, fmt.Errorf("new target: %w", err)
 	}
 	if spec.version() == HTTPAuto {
-		return nil, fmt.Errorf("new wire: %w", errUnsettled)
+		return nil, fmt.Errorf("new target: %w", errUnsettled)
 	}
 	// Reads the client certificate also if there is no TLS: a user who gave an unreadable one must be told.
 	secure, err := newSecure(spec, local)
 	if err != nil {
-		return nil, fmt.Errorf("new wire: %w", err)
+		return nil, fmt.Errorf("new target: %w", err)
 	}
 	var first *Wire
 	for i, one := range spec.steps() {
+		if IsGRPC(one.URL) && len(one.Descriptors) == 0 {
+			return nil, fmt.Errorf("new target: %w", spec.blame(i, errUndescribed))
+		}
 		w, err := newWire(one, local, secure)
 		if err != nil {
-			return nil, fmt.Errorf("new wire: %w", spec.blame(i, err))
+			return nil, fmt.Errorf("new target: %w", spec.blame(i, err))
 		}
 		if first == nil {
 			first = w

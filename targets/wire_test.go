@@ -1,20 +1,17 @@
 package targets
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/echotest"
 	"github.com/loadctl/loadctl/targets/http1"
 )
 
@@ -46,7 +43,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// NewWire and New refuse the same specs.
+// NewWire refuses what no Wire can do.
 func TestWrongSpecs(t *testing.T) {
 	for _, s := range []Spec{
 		{}, {URL: "http://"}, {URL: "gopher://a/"}, {URL: "http://a/", Expect: "x"}, {URL: "http://a/", ConnectTo: []string{"x"}},
@@ -55,17 +52,11 @@ func TestWrongSpecs(t *testing.T) {
 		if _, err := NewWire(s, Local{}); err == nil {
 			t.Errorf("%+v is accepted", s)
 		}
-		if _, err := New(s, Local{}); err == nil {
-			t.Errorf("%+v is accepted by New", s)
-		}
 	}
 	missing := filepath.Join(t.TempDir(), "missing.pem")
 	for _, l := range []Local{{Addresses: []string{"a"}}, {Cert: missing}, {Cert: missing, Key: missing}} {
 		if _, err := NewWire(Spec{URL: "http://a/"}, l); err == nil {
 			t.Errorf("%+v is accepted", l)
-		}
-		if _, err := New(Spec{URL: "http://a/"}, l); err == nil {
-			t.Errorf("%+v is accepted by New", l)
 		}
 	}
 }
@@ -78,6 +69,13 @@ func answered(status int) *http1.Response {
 		_, _, _ = r.Feed(fmt.Appendf(nil, "HTTP/1.1 %d X\r\nContent-Length: 0\r\n\r\n", status))
 	}
 	return r
+}
+
+func TestHostHeaderHasNoZone(t *testing.T) {
+	u := &url.URL{Scheme: "http", Host: "[fe80::1%eth0]:8"}
+	if got := hostHeader(u); got != "[fe80::1]:8" {
+		t.Errorf("host header %s shows the zone", got)
+	}
 }
 
 func TestWireOutcome(t *testing.T) {
@@ -109,45 +107,4 @@ func TestWireOutcome(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { w.Outcome(good, 0, nil, "", nil); w.Outcome(bad, 0, nil, "", nil) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
-}
-
-// The bytes of a Wire equal those that the Target of the same Spec writes.
-func TestWireWritesWhatTheTargetWrites(t *testing.T) {
-	for _, s := range []Spec{
-		{}, {Method: "HEAD"}, {Method: "POST"}, {Body: []byte("x")}, {NoKeepAlive: true},
-		{Headers: []Header{{Name: "hOST", Value: "b"}, {Name: "User-Agent", Value: "c"}, {Name: "Connection", Value: "close"}}},
-	} {
-		var got []byte
-		taken := make(chan struct{})
-		address := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
-			var seen recorded
-			r, err := http.ReadRequest(bufio.NewReader(io.TeeReader(c, &seen)))
-			if err == nil {
-				_, err = io.Copy(io.Discard, r.Body)
-			}
-			if err == nil {
-				got = seen.bytes
-				close(taken)
-				io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			}
-		})
-		s.URL = "http://" + address + "/x?y"
-		w, err := NewWire(s, Local{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := do(t, open(t, s, Local{}), 200, "")
-		<-taken
-		if !slices.Equal(got, w.Request) || out.BytesOut != int64(len(w.Request)) || w.Address != address {
-			t.Errorf("to %s the target writes\n%q, the wire\n%q", w.Address, got, w.Request)
-		}
-	}
-}
-
-// recorded keeps what is written to it.
-type recorded struct{ bytes []byte }
-
-func (r *recorded) Write(p []byte) (int, error) {
-	r.bytes = append(r.bytes, p...)
-	return len(p), nil
 }

@@ -48,23 +48,6 @@ func (m *messages) newHead(s Spec, u *url.URL, tables Tables) error {
 	return nil
 }
 
-// upgrade makes the handshake on a new connection. The deadline is that of the connection.
-func (d *dialer) upgrade(ctx context.Context, c *conn) error {
-	c.watch.begin(ctx)
-	defer c.watch.finish()
-	h := handshake{head: c.to.login, credential: d.credential, halted: d.halted, answer: &c.answer, buf: c.buf}
-	socket, in, out, err := h.open(c.wire)
-	if err != nil {
-		return blame(ctx, err)
-	}
-	c.socket = &keptSocket{Socket: *socket}
-	if d.once {
-		c.socket.in, c.socket.out = c.socket.in+in, c.socket.out+out
-	}
-	c.hungUp = func() bool { return false } // the pool would take any byte for a hang-up; settle looks closer
-	return nil
-}
-
 // A handshake opens a WebSocket.
 type handshake struct {
 	head       string // with its stands

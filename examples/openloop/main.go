@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 )
 
 func main() {
@@ -21,7 +22,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	target, err := targets.New(targets.Spec{URL: "noop://"}, targets.Local{})
+	target, err := client.New(targets.Spec{URL: "noop://"}, targets.Local{})
 	if err != nil {
 		return err
 	}

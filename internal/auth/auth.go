@@ -4,7 +4,7 @@
 //	s, err := auth.Open(ctx, "bearer:@/run/token", auth.Options{}, log)
 //	if err != nil { … }
 //	defer s.Close()
-//	target, err := targets.New(spec, targets.Local{Credential: s.Credential()})
+//	target, err := client.New(spec, targets.Local{Credential: s.Credential()})
 //
 // Guarantees: Open returns with a value, or with an error of one line that says what to do. Later the value changes only
 // to a newer one: while a renewal fails, the old one stays. A failure is logged once for each kind, and no log shows a

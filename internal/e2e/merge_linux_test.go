@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	requests "github.com/loadctl/loadctl/targets/client"
 )
 
 // witness is a client that also keeps every sample in one histogram.
@@ -47,7 +48,7 @@ func TestMergeIsExact(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	target, err := targets.New(spec.Target, targets.Local{MaxConnections: 100})
+	target, err := requests.New(spec.Target, targets.Local{MaxConnections: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
+	"github.com/loadctl/loadctl/internal/loop"
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
@@ -94,20 +95,11 @@ func (m Measurement) count() int64 { return m.QPS * int64(m.Window) / int64(time
 // DefaultBurst returns b as runs have it by default: the requests of half a second.
 func DefaultBurst(qps int64) int64 { return max(1, qps/2) }
 
-// shooter is a client with its own target. It is not an event loop, because that keeps a processor while it waits, and
-// here workers, server and Redis share those of one process. So it is up to 1 ms late.
-type shooter struct {
-	*worker.Adapter
-	target targets.Target
-}
-
+// open returns a client that sends over some connections.
 func open(clock *pacer.Clock, spec targets.Spec) (worker.Client, error) {
-	target, err := targets.New(spec, targets.Local{MaxConnections: connections})
+	wire, err := targets.NewWire(spec, targets.Local{})
 	if err != nil {
 		return nil, err
 	}
-	return shooter{worker.NewAdapter(clock, target, connections), target}, nil
+	return loop.New(clock, wire, connections)
 }
-
-// Close implements worker.Client.
-func (s shooter) Close() error { return errors.Join(s.Adapter.Close(), s.target.Close()) }

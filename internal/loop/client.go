@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -222,7 +223,7 @@ func (c *Client) expire(now int64) {
 			c.rested(p)
 			continue
 		}
-		c.giveUp(p, now, os.ErrDeadlineExceeded)
+		c.giveUp(p, os.ErrDeadlineExceeded)
 	}
 	for p := c.lingering.first; p != nil && p.deadline <= now; p = c.lingering.first {
 		c.close(p)
@@ -234,35 +235,38 @@ func (c *Client) expire(now int64) {
 func (c *Client) Cancel(due int64, err error) {
 	for p := c.inFlight.first; p != nil; p = p.next {
 		if p.result.Due == due {
-			c.giveUp(p, c.clock.Now(), err)
+			c.giveUp(p, err)
 			return
 		}
 	}
 }
 
 // giveUp ends a request before its answer has ended. err is why.
-func (c *Client) giveUp(p *place, now int64, err error) {
+func (c *Client) giveUp(p *place, err error) {
 	if p.state == riding {
-		c.giveUpRider(p, now, err)
+		c.giveUpRider(p, err)
 		return
 	}
-	c.unopen(p, now >= p.deadline)
+	c.unopen(p, overdue(err))
 	c.end(p, err, targets.ClassOther, false)
 }
 
+// overdue tells whether a request is given up because it took too long.
+func overdue(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
 // unopen gives up opening a connection, if it is not open. If it took too long, the next one tries another address.
-func (c *Client) unopen(p *place, overdue bool) {
+func (c *Client) unopen(p *place, slow bool) {
 	switch p.state {
 	case awaiting:
 		c.awaiting = without(c.awaiting, p)
 	case securing:
 		c.opening--
-		if overdue && p.dial != nil {
+		if slow && p.dial != nil {
 			p.host.silent(p.first + 1)
 		}
 	case connecting:
 		c.opening--
-		if overdue {
+		if slow {
 			p.host.silent(p.first + p.tried)
 		}
 	}

@@ -128,10 +128,10 @@ func (c *Client) left(r *place) {
 }
 
 // giveUpRider is giveUp for HTTP/2.
-func (c *Client) giveUpRider(r *place, now int64, err error) {
+func (c *Client) giveUpRider(r *place, err error) {
 	on := r.rider.on
 	if !r.rider.begun {
-		c.unwait(r, now)
+		c.unwait(r, overdue(err))
 		c.end(r, err, targets.ClassOther, false)
 		return
 	}
@@ -145,7 +145,7 @@ func (c *Client) giveUpRider(r *place, now int64, err error) {
 	}
 	c.left(r)
 	k.served, k.last = true, k.last || r.wire.Close
-	k.doubted = k.doubted || now >= r.deadline && silent
+	k.doubted = k.doubted || overdue(err) && silent
 	r.in, r.out = r.in+s.In(), r.out+s.Out()
 	c.end(r, err, targets.ClassOther, !k.doubted)
 	if k.three != nil {
@@ -157,7 +157,7 @@ func (c *Client) giveUpRider(r *place, now int64, err error) {
 
 // unwait takes a request without a stream from where it waits. If it was the last to wait for a connection to open,
 // or opening takes longer than a request may, that is given up, as with HTTP/1.1. Others that wait try the next address.
-func (c *Client) unwait(r *place, now int64) {
+func (c *Client) unwait(r *place, slow bool) {
 	on := r.rider.on
 	if on == nil {
 		c.stranded = without(c.stranded, r)
@@ -165,11 +165,11 @@ func (c *Client) unwait(r *place, now int64) {
 	}
 	k := on.carrier
 	k.waiting = without(k.waiting, r)
-	if k.session != nil || len(k.waiting) > 0 && now-k.began < int64(c.wire.Timeout) {
+	if k.session != nil || len(k.waiting) > 0 && c.clock.Now()-k.began < int64(c.wire.Timeout) {
 		return
 	}
 	waiting := k.waiting
-	c.unopen(on, now >= r.deadline)
+	c.unopen(on, slow)
 	c.close(on)
 	for _, w := range waiting {
 		c.move(w)

@@ -9,11 +9,12 @@ import (
 	"github.com/loadctl/loadctl/internal/worker/clienttest"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 )
 
 func TestAdapterIsAClient(t *testing.T) {
 	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
-		target, err := targets.New(targets.Spec{URL: o.URL, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{MaxConnections: o.Connections})
+		target, err := client.New(targets.Spec{URL: o.URL, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{MaxConnections: o.Connections})
 		if err != nil {
 			t.Fatal(err)
 		}

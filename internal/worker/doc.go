@@ -1,6 +1,6 @@
 // Package worker is the engine: it sends the requests of one member of a fleet.
 //
-//	target, _ := targets.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
+//	target, _ := client.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
 //	clock := pacer.NewClock()
 //	w := worker.Worker{
 //		ID: "w1", Incarnation: "4711", Server: server, Clock: clock, Journal: journal,

@@ -13,6 +13,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 )
 
 // server is the model of the scripts in real time.
@@ -50,7 +51,7 @@ func TestOverSockets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer endpoint.Close()
-	target, err := targets.New(targets.Spec{URL: endpoint.URL()}, targets.Local{MaxConnections: 32})
+	target, err := client.New(targets.Spec{URL: endpoint.URL()}, targets.Local{MaxConnections: 32})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/loadctl/loadctl/internal/worker"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 )
 
 // BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the event loop, the Adapter and net/http's own
@@ -75,7 +76,7 @@ func benchmarkLoopTLS(b *testing.B, url string, connections int) {
 }
 
 func benchmarkAdapterTLS(b *testing.B, url string, connections int) {
-	target, err := targets.New(targets.Spec{URL: url, Insecure: true}, targets.Local{MaxConnections: connections})
+	target, err := client.New(targets.Spec{URL: url, Insecure: true}, targets.Local{MaxConnections: connections})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const manyConnections = 1 << 20
 func New(spec targets.Spec, local targets.Local) (targets.Target, error) {
 	wire, err := targets.NewWire(spec, local)
 	if err != nil {
-		return nil, fmt.Errorf("new target: %w", err)
+		return nil, err
 	}
 	most := local.MaxConnections
 	if most == 0 {

@@ -1,4 +1,4 @@
-package targets
+package client_test
 
 import (
 	"bufio"
@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +19,8 @@ import (
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 )
 
 // arrive starts a server that counts.
@@ -45,21 +46,21 @@ func serve(t *testing.T, h http.HandlerFunc) *httptest.Server {
 func TestRequestOnTheWire(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		spec Spec
+		spec targets.Spec
 		want string
 	}{
-		{"least", Spec{}, "GET / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\n\r\n"},
+		{"least", targets.Spec{}, "GET / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\n\r\n"},
 		{
 			"headers keep order and case",
-			Spec{URL: "/a b?c d", Headers: []Header{{"x-B", "2"}, {"X-a", "1"}, {"x-B", ""}, {"host", "other"}, {"user-agent", "me"}}},
+			targets.Spec{URL: "/a b?c d", Headers: []targets.Header{{Name: "x-B", Value: "2"}, {Name: "X-a", Value: "1"}, {Name: "x-B", Value: ""}, {Name: "host", Value: "other"}, {Name: "user-agent", Value: "me"}}},
 			"GET /a%20b?c%20d HTTP/1.1\r\nx-B: 2\r\nX-a: 1\r\nx-B: \r\nhost: other\r\nuser-agent: me\r\n\r\n",
 		},
 		{
-			"body", Spec{Body: []byte("a\x00b")},
+			"body", targets.Spec{Body: []byte("a\x00b")},
 			"POST / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\nContent-Length: 3\r\n\r\na\x00b",
 		},
 		{
-			"empty body, no keep-alive", Spec{Method: "PUT", NoKeepAlive: true},
+			"empty body, no keep-alive", targets.Spec{Method: "PUT", NoKeepAlive: true},
 			"PUT / HTTP/1.1\r\nHost: HOST\r\nUser-Agent: loadctl\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
 		},
 	} {
@@ -73,7 +74,7 @@ func TestRequestOnTheWire(t *testing.T) {
 				io.WriteString(conn, reply)
 			})
 			c.spec.URL = "http://" + addr + c.spec.URL
-			out := do(t, open(t, c.spec, Local{}), 200, "")
+			out := do(t, open(t, c.spec, targets.Local{}), 200, "")
 			want := strings.ReplaceAll(c.want, "HOST", addr)
 			if s := <-got; s != want {
 				t.Errorf("got\n%q\nwant\n%q", s, want)
@@ -90,39 +91,39 @@ func TestAnswers(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for _, c := range []struct {
 		name, answer string
-		spec         Spec
+		spec         targets.Spec
 		status       int
 		class        string
 	}{
-		{"until the end", ok + "\r\nabc", Spec{}, 200, ""},
-		{"chunked", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n", Spec{}, 200, ""},
-		{"no body", "HTTP/1.1 204 No Content\r\n\r\n", Spec{}, 204, ""},
-		{"head", ok + "Content-Length: 10\r\n\r\n", Spec{Method: "HEAD"}, 200, ""},
-		{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + ok + "Content-Length: 0\r\n\r\n", Spec{}, 200, ""},
-		{"interim for ever", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 20), Spec{}, 0, ClassProtocol},
-		{"upgrade", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nbytes", Spec{Expect: "101"}, 101, ""},
-		{"old protocol", "HTTP/1.0 200 OK\r\n\r\nabc", Spec{}, 200, ""},
-		{"unexpected", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Spec{}, 404, ClassStatus},
-		{"expected", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", Spec{Expect: "404"}, 404, ""},
-		{"nothing", "", Spec{}, 0, ClassEOF},
-		{"half a head", ok + "A: b", Spec{}, 0, ClassEOF},
-		{"half a body", ok + "Content-Length: 10\r\n\r\nabc", Spec{}, 200, ClassEOF},
-		{"half a chunk", ok + "Transfer-Encoding: chunked\r\n\r\n9\r\nabc", Spec{}, 200, ClassEOF},
-		{"no HTTP", "SSH-2.0-OpenSSH\r\n", Spec{}, 0, ClassProtocol},
-		{"bad chunk", ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n", Spec{}, 200, ClassProtocol},
-		{"two lengths", ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", Spec{}, 0, ClassProtocol},
-		{"large head", ok + strings.Repeat("A: "+strings.Repeat("b", 1000)+"\r\n", 60) + "Content-Length: 0\r\n\r\n", Spec{}, 200, ""},
-		{"huge head", ok + strings.Repeat("A: "+strings.Repeat("b", 1000)+"\r\n", 1100) + "\r\n", Spec{}, 0, ClassHeadLimit},
-		{"endless line", ok + "A: " + strings.Repeat("b", 2<<20), Spec{}, 0, ClassHeadLimit},
-		{"body at the limit", ok + "Content-Length: 10\r\n\r\n0123456789", Spec{BodyLimit: 10}, 200, ""},
-		{"no limit", ok + "Content-Length: 10\r\n\r\n0123456789", Spec{BodyLimit: math.MaxInt64}, 200, ""},
-		{"body past the limit", ok + "Content-Length: 11\r\n\r\n0123456789a", Spec{BodyLimit: 10}, 200, ClassBodyLimit},
-		{"chunks past the limit", ok + "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n", Spec{BodyLimit: 10}, 200, ClassBodyLimit},
+		{"until the end", ok + "\r\nabc", targets.Spec{}, 200, ""},
+		{"chunked", ok + "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n", targets.Spec{}, 200, ""},
+		{"no body", "HTTP/1.1 204 No Content\r\n\r\n", targets.Spec{}, 204, ""},
+		{"head", ok + "Content-Length: 10\r\n\r\n", targets.Spec{Method: "HEAD"}, 200, ""},
+		{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n" + ok + "Content-Length: 0\r\n\r\n", targets.Spec{}, 200, ""},
+		{"interim for ever", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 20), targets.Spec{}, 0, targets.ClassProtocol},
+		{"upgrade", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\nbytes", targets.Spec{Expect: "101"}, 101, ""},
+		{"old protocol", "HTTP/1.0 200 OK\r\n\r\nabc", targets.Spec{}, 200, ""},
+		{"unexpected", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", targets.Spec{}, 404, targets.ClassStatus},
+		{"expected", "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", targets.Spec{Expect: "404"}, 404, ""},
+		{"nothing", "", targets.Spec{}, 0, targets.ClassEOF},
+		{"half a head", ok + "A: b", targets.Spec{}, 0, targets.ClassEOF},
+		{"half a body", ok + "Content-Length: 10\r\n\r\nabc", targets.Spec{}, 200, targets.ClassEOF},
+		{"half a chunk", ok + "Transfer-Encoding: chunked\r\n\r\n9\r\nabc", targets.Spec{}, 200, targets.ClassEOF},
+		{"no HTTP", "SSH-2.0-OpenSSH\r\n", targets.Spec{}, 0, targets.ClassProtocol},
+		{"bad chunk", ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n", targets.Spec{}, 200, targets.ClassProtocol},
+		{"two lengths", ok + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", targets.Spec{}, 0, targets.ClassProtocol},
+		{"large head", ok + strings.Repeat("A: "+strings.Repeat("b", 1000)+"\r\n", 60) + "Content-Length: 0\r\n\r\n", targets.Spec{}, 200, ""},
+		{"huge head", ok + strings.Repeat("A: "+strings.Repeat("b", 1000)+"\r\n", 1100) + "\r\n", targets.Spec{}, 0, targets.ClassHeadLimit},
+		{"endless line", ok + "A: " + strings.Repeat("b", 2<<20), targets.Spec{}, 0, targets.ClassHeadLimit},
+		{"body at the limit", ok + "Content-Length: 10\r\n\r\n0123456789", targets.Spec{BodyLimit: 10}, 200, ""},
+		{"no limit", ok + "Content-Length: 10\r\n\r\n0123456789", targets.Spec{BodyLimit: math.MaxInt64}, 200, ""},
+		{"body past the limit", ok + "Content-Length: 11\r\n\r\n0123456789a", targets.Spec{BodyLimit: 10}, 200, targets.ClassBodyLimit},
+		{"chunks past the limit", ok + "Transfer-Encoding: chunked\r\n\r\nb\r\n0123456789a\r\n0\r\n\r\n", targets.Spec{BodyLimit: 10}, 200, targets.ClassBodyLimit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			addr := echotest.Listen(t, "127.0.0.1:0", answer(c.answer))
 			c.spec.URL = "http://" + addr
-			out := do(t, open(t, c.spec, Local{}), c.status, c.class)
+			out := do(t, open(t, c.spec, targets.Local{}), c.status, c.class)
 			if c.class == "" && c.name != "upgrade" && out.BytesIn != int64(len(c.answer)) {
 				t.Errorf("bytes in %d of %d", out.BytesIn, len(c.answer))
 			}
@@ -147,12 +148,12 @@ func TestNothingIsSentTwice(t *testing.T) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 		}
 	})
-	target := open(t, Spec{URL: "http://" + addr}, Local{})
+	target := open(t, targets.Spec{URL: "http://" + addr}, targets.Local{})
 	for i := range 20 {
 		if i%2 == 0 {
 			do(t, target, 200, "")
 		} else {
-			do(t, target, 0, ClassEOF)
+			do(t, target, 0, targets.ClassEOF)
 		}
 	}
 	if n := received.Load(); n != 20 {
@@ -172,60 +173,6 @@ func TestNothingIsSentTwice(t *testing.T) {
 	}
 }
 
-// idle returns the one idle connection of a target, as soon as there is one.
-func idle(t *testing.T, target Target) *conn {
-	t.Helper()
-	p := target.(*httpTarget).pool
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.idle) != 1 {
-		t.Fatalf("%d idle connections, want 1", len(p.idle))
-	}
-	return p.idle[0]
-}
-
-// A connection that the server closed while it was idle took nothing of the request, so another one is used, however
-// the close is noticed.
-func TestClosedIdleConnection(t *testing.T) {
-	for _, c := range []struct {
-		how   string
-		idle  time.Duration
-		blind bool // the look comes a moment too early
-		reset bool // writing fails at once
-		body  int
-	}{
-		{how: "when it is taken", idle: lookAfter},
-		{how: "with a short request"},
-		{how: "before a long request", body: 2 * oneRecord},
-		{how: "by writing", blind: true, reset: true, body: 2 * oneRecord},
-	} {
-		var received atomic.Int64
-		addr := echotest.Listen(t, "127.0.0.1:0", func(conn net.Conn) {
-			if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil {
-				return
-			}
-			received.Add(1)
-			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-			if c.reset {
-				time.Sleep(5 * time.Millisecond) // the answer gets through
-				conn.(*net.TCPConn).SetLinger(0)
-			}
-		})
-		target := open(t, Spec{URL: "http://" + addr, Body: make([]byte, c.body)}, Local{})
-		do(t, target, 200, "")
-		old := idle(t, target)
-		await.True(t, "the end of the connection", old.hungUp)
-		if c.blind {
-			old.hungUp = func() bool { return false }
-		}
-		old.idleSince = time.Now().Add(-c.idle)
-		do(t, target, 200, "")
-		if n := received.Load(); n != 2 {
-			t.Errorf("seen %s: %d received, want 2", c.how, n)
-		}
-	}
-}
-
 // Unrequested bytes must not become the answer to the next request.
 func TestUnsolicitedBytes(t *testing.T) {
 	var n atomic.Int64
@@ -239,7 +186,7 @@ func TestUnsolicitedBytes(t *testing.T) {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 500 No\r\n\r\n")
 		}
 	})
-	target := open(t, Spec{URL: "http://" + addr}, Local{})
+	target := open(t, targets.Spec{URL: "http://" + addr}, targets.Local{})
 	for range 3 {
 		out := do(t, target, 200, "")
 		if want := int64(len("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")); out.BytesIn != want {
@@ -253,16 +200,16 @@ func TestUnsolicitedBytes(t *testing.T) {
 
 func TestKeepAlive(t *testing.T) {
 	for _, c := range []struct {
-		spec Spec
+		spec targets.Spec
 		want int64
 	}{
-		{Spec{}, 1},
-		{Spec{NoKeepAlive: true}, 10},
-		{Spec{Headers: []Header{{"Connection", "close"}}}, 10},
+		{targets.Spec{}, 1},
+		{targets.Spec{NoKeepAlive: true}, 10},
+		{targets.Spec{Headers: []targets.Header{{Name: "Connection", Value: "close"}}}, 10},
 	} {
 		s := arrive(t, arrivals.Options{})
 		c.spec.URL = s.URL()
-		target := open(t, c.spec, Local{})
+		target := open(t, c.spec, targets.Local{})
 		for range 10 {
 			do(t, target, 200, "")
 		}
@@ -274,9 +221,9 @@ func TestKeepAlive(t *testing.T) {
 
 func TestErrorAnswersKeepTheConnection(t *testing.T) {
 	s := arrive(t, arrivals.Options{Status: 503})
-	target := open(t, Spec{URL: s.URL()}, Local{})
+	target := open(t, targets.Spec{URL: s.URL()}, targets.Local{})
 	for range 5 {
-		do(t, target, 503, ClassStatus)
+		do(t, target, 503, targets.ClassStatus)
 	}
 	if s.Connections() != 1 {
 		t.Errorf("%d connections, want 1", s.Connections())
@@ -286,13 +233,13 @@ func TestErrorAnswersKeepTheConnection(t *testing.T) {
 // Concurrent use, with fewer connections than callers: each request arrives once, and the limit holds.
 func TestMaxConnections(t *testing.T) {
 	s := arrive(t, arrivals.Options{})
-	target := open(t, Spec{URL: s.URL()}, Local{MaxConnections: 4})
+	target := open(t, targets.Spec{URL: s.URL()}, targets.Local{MaxConnections: 4})
 	var wg sync.WaitGroup
 	var in, out atomic.Int64
 	for range 40 {
 		wg.Go(func() {
 			for n := range uint64(50) {
-				o := target.Do(t.Context(), Call{Number: n})
+				o := target.Do(t.Context(), targets.Call{Number: n})
 				if o.Class != "" {
 					t.Errorf("class %s", o.Class)
 				}
@@ -309,10 +256,6 @@ func TestMaxConnections(t *testing.T) {
 	if in.Load() != 2000*one.BytesIn || out.Load() != 2000*one.BytesOut {
 		t.Errorf("bytes in %d and out %d are not 2000 times %+v", in.Load(), out.Load(), one)
 	}
-	p := target.(*httpTarget).pool
-	if p.places != len(p.idle) || len(p.waiting) != 0 {
-		t.Errorf("at rest %d places, %d idle, %d waiting", p.places, len(p.idle), len(p.waiting))
-	}
 }
 
 // The timeout, the context or Close end the wait for a connection, and it leaves no trace.
@@ -322,29 +265,27 @@ func TestWaitingForAConnection(t *testing.T) {
 		requests.Add(1)
 		<-release
 	})
-	target := open(t, Spec{URL: server.URL, Timeout: time.Hour}, Local{MaxConnections: 1})
-	p := target.(*httpTarget).pool
+	target := open(t, targets.Spec{URL: server.URL, Timeout: time.Hour}, targets.Local{MaxConnections: 1})
 	var wg sync.WaitGroup
 	wg.Go(func() { do(t, target, 200, "") })
 	await.True(t, "the first request", func() bool { return requests.Load() == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if got := target.Do(ctx, Call{}); got.Class != ClassTimeout || got.BytesOut != 0 {
+	if got := target.Do(ctx, targets.Call{}); got.Class != targets.ClassTimeout || got.BytesOut != 0 {
 		t.Errorf("past the deadline: %+v", got)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, stop)
-	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled {
+	if got := target.Do(ctx, targets.Call{}); got.Class != targets.ClassCanceled {
 		t.Errorf("canceled: %+v", got)
 	}
-	wg.Go(func() { do(t, target, 0, ClassCanceled) })
-	await.True(t, "a request that waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
+	wg.Go(func() { do(t, target, 0, targets.ClassCanceled) })
 	target.Close()
-	do(t, target, 0, ClassCanceled)
+	do(t, target, 0, targets.ClassCanceled)
 	close(release)
 	wg.Wait()
-	if requests.Load() != 1 || p.places != 0 {
-		t.Errorf("%d received, %d places in use", requests.Load(), p.places)
+	if requests.Load() != 1 {
+		t.Errorf("%d received", requests.Load())
 	}
 }
 
@@ -373,14 +314,14 @@ func TestTimeout(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			addr := echotest.Listen(t, "127.0.0.1:0", c.serve)
-			spec := Spec{URL: c.scheme + "://" + addr, Timeout: timeout, Body: make([]byte, c.body)}
-			target := open(t, spec, Local{})
+			spec := targets.Spec{URL: c.scheme + "://" + addr, Timeout: timeout, Body: make([]byte, c.body)}
+			target := open(t, spec, targets.Local{})
 			await.True(t, "a timeout after what was served", func() bool { // a slow machine may not serve it in that time
 				began := time.Now()
-				got := target.Do(t.Context(), Call{})
+				got := target.Do(t.Context(), targets.Call{})
 				took := time.Since(began)
 				await.Soon(t, "a timeout", took, 10*timeout)
-				if got.Class != ClassTimeout || took < timeout {
+				if got.Class != targets.ClassTimeout || took < timeout {
 					t.Fatalf("%+v after %v", got, took)
 				}
 				return got.Status == c.status
@@ -391,7 +332,7 @@ func TestTimeout(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	s := arrive(t, arrivals.Options{})
-	target := open(t, Spec{URL: s.URL()}, Local{})
+	target := open(t, targets.Spec{URL: s.URL()}, targets.Local{})
 	do(t, target, 200, "")
 	s.Stall(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -401,15 +342,15 @@ func TestCancel(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled || got.BytesOut == 0 {
+	if got := target.Do(ctx, targets.Call{}); got.Class != targets.ClassCanceled || got.BytesOut == 0 {
 		t.Errorf("got %+v", got)
 	}
-	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled || got.BytesOut != 0 {
+	if got := target.Do(ctx, targets.Call{}); got.Class != targets.ClassCanceled || got.BytesOut != 0 {
 		t.Errorf("of a context that ended: %+v", got)
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if got := target.Do(ctx, Call{}); got.Class != ClassTimeout {
+	if got := target.Do(ctx, targets.Call{}); got.Class != targets.ClassTimeout {
 		t.Errorf("past the deadline: %+v", got)
 	}
 	if n := s.Count(); n > 3 {
@@ -420,10 +361,10 @@ func TestCancel(t *testing.T) {
 // A context that ends after its request does not harm the connection.
 func TestContextPerRequest(t *testing.T) {
 	s := arrive(t, arrivals.Options{})
-	target := open(t, Spec{URL: s.URL()}, Local{})
+	target := open(t, targets.Spec{URL: s.URL()}, targets.Local{})
 	for range 50 {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if got := target.Do(ctx, Call{}); got.Class != "" {
+		if got := target.Do(ctx, targets.Call{}); got.Class != "" {
 			t.Errorf("got %+v", got)
 		}
 		cancel()
@@ -440,15 +381,15 @@ func TestConnectionErrors(t *testing.T) {
 	}
 	free := l.Addr().String()
 	l.Close()
-	do(t, open(t, Spec{URL: "http://" + free}, Local{}), 0, ClassConnect)
-	do(t, open(t, Spec{URL: "http://a", UnixSocket: t.TempDir() + "/none"}, Local{}), 0, ClassConnect)
+	do(t, open(t, targets.Spec{URL: "http://" + free}, targets.Local{}), 0, targets.ClassConnect)
+	do(t, open(t, targets.Spec{URL: "http://a", UnixSocket: t.TempDir() + "/none"}, targets.Local{}), 0, targets.ClassConnect)
 	// 192.0.2.1 is reserved for documentation: nothing is sent.
-	do(t, open(t, Spec{URL: "http://" + free}, Local{Addresses: []string{"192.0.2.1"}}), 0, ClassPorts)
+	do(t, open(t, targets.Spec{URL: "http://" + free}, targets.Local{Addresses: []string{"192.0.2.1"}}), 0, targets.ClassPorts)
 	reset := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		http.ReadRequest(bufio.NewReader(c))
 		c.(*net.TCPConn).SetLinger(0)
 	})
-	do(t, open(t, Spec{URL: "http://" + reset}, Local{}), 0, ClassReset)
+	do(t, open(t, targets.Spec{URL: "http://" + reset}, targets.Local{}), 0, targets.ClassReset)
 }
 
 func TestLocalAddresses(t *testing.T) {
@@ -460,7 +401,7 @@ func TestLocalAddresses(t *testing.T) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		seen[host]++
 	})
-	target := open(t, Spec{URL: s.URL, NoKeepAlive: true}, Local{Addresses: []string{"127.0.0.2", "127.0.0.3"}})
+	target := open(t, targets.Spec{URL: s.URL, NoKeepAlive: true}, targets.Local{Addresses: []string{"127.0.0.2", "127.0.0.3"}})
 	for range 4 {
 		do(t, target, 200, "")
 	}
@@ -469,14 +410,14 @@ func TestLocalAddresses(t *testing.T) {
 	}
 	// Addresses of another family are skipped; if none is left there is no connection.
 	clear(seen)
-	mixed := open(t, Spec{URL: s.URL, NoKeepAlive: true}, Local{Addresses: []string{"::1", "127.0.0.2", "2001:db8::1", "127.0.0.3"}})
+	mixed := open(t, targets.Spec{URL: s.URL, NoKeepAlive: true}, targets.Local{Addresses: []string{"::1", "127.0.0.2", "2001:db8::1", "127.0.0.3"}})
 	for range 4 {
 		do(t, mixed, 200, "")
 	}
 	if seen["127.0.0.2"] != 2 || seen["127.0.0.3"] != 2 {
 		t.Errorf("connections came from %v", seen)
 	}
-	do(t, open(t, Spec{URL: s.URL}, Local{Addresses: []string{"::1"}}), 0, ClassConnect)
+	do(t, open(t, targets.Spec{URL: s.URL}, targets.Local{Addresses: []string{"::1"}}), 0, targets.ClassConnect)
 }
 
 func TestOtherAddresses(t *testing.T) {
@@ -493,15 +434,15 @@ func TestOtherAddresses(t *testing.T) {
 	go onUnix.Serve(l)
 	t.Cleanup(func() { onUnix.Close() })
 	for _, c := range []struct {
-		spec Spec
+		spec targets.Spec
 		want string
 	}{
-		{Spec{URL: "http://example.com/", ConnectTo: []string{"other:::1", "example.com:80:127.0.0.1:" + port}}, "example.com"},
-		{Spec{URL: "http://127.0.0.1:1/", ConnectTo: []string{":1::" + port}}, "127.0.0.1:1"},
-		{Spec{URL: s.URL, Headers: []Header{{"Host", "a.example"}}}, "a.example"},
-		{Spec{URL: "http://b.example:8/", UnixSocket: path}, "b.example:8"},
+		{targets.Spec{URL: "http://example.com/", ConnectTo: []string{"other:::1", "example.com:80:127.0.0.1:" + port}}, "example.com"},
+		{targets.Spec{URL: "http://127.0.0.1:1/", ConnectTo: []string{":1::" + port}}, "127.0.0.1:1"},
+		{targets.Spec{URL: s.URL, Headers: []targets.Header{{Name: "Host", Value: "a.example"}}}, "a.example"},
+		{targets.Spec{URL: "http://b.example:8/", UnixSocket: path}, "b.example:8"},
 	} {
-		do(t, open(t, c.spec, Local{}), 200, "")
+		do(t, open(t, c.spec, targets.Local{}), 200, "")
 		if got := host.Load(); got != c.want {
 			t.Errorf("%+v: the server saw host %v, want %s", c.spec, got, c.want)
 		}
@@ -516,12 +457,8 @@ func TestIPv6(t *testing.T) {
 	addr := l.Addr().String()
 	l.Close()
 	s := arrive(t, arrivals.Options{Addr: addr})
-	do(t, open(t, Spec{URL: s.URL()}, Local{}), 200, "")
-	do(t, open(t, Spec{URL: "http://a", ConnectTo: []string{"::" + addr}}, Local{}), 200, "")
-	u := &url.URL{Scheme: "http", Host: "[fe80::1%eth0]:8"}
-	if got := hostHeader(u); got != "[fe80::1]:8" {
-		t.Errorf("host header %s shows the zone", got)
-	}
+	do(t, open(t, targets.Spec{URL: s.URL()}, targets.Local{}), 200, "")
+	do(t, open(t, targets.Spec{URL: "http://a", ConnectTo: []string{"::" + addr}}, targets.Local{}), 200, "")
 }
 
 // A server answers before it has read the body, and hangs up: its answer counts, if it arrives.
@@ -532,8 +469,8 @@ func TestEarlyAnswer(t *testing.T) {
 		io.CopyN(io.Discard, c, 1<<20)
 		time.Sleep(20 * time.Millisecond)
 	})
-	got := open(t, Spec{URL: "http://" + addr, Body: make([]byte, 16<<20)}, Local{}).Do(t.Context(), Call{})
-	if got.Class != ClassStatus && got.Class != ClassReset || got.Class == ClassStatus && got.Status != 413 {
+	got := open(t, targets.Spec{URL: "http://" + addr, Body: make([]byte, 16<<20)}, targets.Local{}).Do(t.Context(), targets.Call{})
+	if got.Class != targets.ClassStatus && got.Class != targets.ClassReset || got.Class == targets.ClassStatus && got.Status != 413 {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -546,7 +483,7 @@ func TestLargeBody(t *testing.T) {
 			t.Errorf("the server read %d bytes", n)
 		}
 	})
-	target := open(t, Spec{URL: s.URL, Body: make([]byte, size)}, Local{})
+	target := open(t, targets.Spec{URL: s.URL, Body: make([]byte, size)}, targets.Local{})
 	for range 3 {
 		if out := do(t, target, 200, ""); out.BytesOut < size || out.BytesIn < size {
 			t.Errorf("got %+v", out)
@@ -567,9 +504,9 @@ func TestBodyLimitClosesTheConnection(t *testing.T) {
 	}
 	s.Start()
 	t.Cleanup(s.Close)
-	target := open(t, Spec{URL: s.URL, BodyLimit: 4999}, Local{})
+	target := open(t, targets.Spec{URL: s.URL, BodyLimit: 4999}, targets.Local{})
 	for range 3 {
-		do(t, target, 200, ClassBodyLimit)
+		do(t, target, 200, targets.ClassBodyLimit)
 	}
 	if conns.Load() != 3 {
 		t.Errorf("%d connections, want 3", conns.Load())
@@ -582,16 +519,16 @@ func TestHaltedIsNotSent(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	defer server.Close()
 	var halted atomic.Bool
-	target, err := New(Spec{URL: server.URL}, Local{Halted: halted.Load})
+	target, err := client.New(targets.Spec{URL: server.URL}, targets.Local{Halted: halted.Load})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer target.Close()
-	if out := target.Do(t.Context(), Call{}); out.Class != "" {
+	if out := target.Do(t.Context(), targets.Call{}); out.Class != "" {
 		t.Fatalf("before the halt: %+v", out)
 	}
 	halted.Store(true)
-	if out := target.Do(t.Context(), Call{Number: 1}); out.Class != ClassCanceled || out.BytesOut != 0 {
+	if out := target.Do(t.Context(), targets.Call{Number: 1}); out.Class != targets.ClassCanceled || out.BytesOut != 0 {
 		t.Errorf("halted: %+v", out)
 	}
 	if n := requests.Load(); n != 1 {

@@ -1,4 +1,4 @@
-package targets_test
+package client_test
 
 import (
 	"context"

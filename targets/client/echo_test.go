@@ -1,4 +1,4 @@
-package targets
+package client_test
 
 import (
 	"net/http"
@@ -49,36 +49,4 @@ func echoHandler(serve func(*websocket.Conn, *http.Request)) http.Handler {
 			}
 		}
 	})
-}
-
-// BenchmarkWS and BenchmarkCoder send the same message to the same server and wait for its echo.
-func BenchmarkWS(b *testing.B) {
-	target, err := New(Spec{URL: echoMessages(b, nil), Body: []byte(`{"id": 1, "text": "hello"}`), Reply: "any"}, Local{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer target.Close()
-	b.ReportAllocs()
-	for b.Loop() {
-		if out := target.Do(b.Context(), Call{}); out.Class != "" {
-			b.Fatal(out)
-		}
-	}
-}
-
-func BenchmarkCoder(b *testing.B) {
-	c, _, err := websocket.Dial(b.Context(), echoMessages(b, nil), nil) //nolint:bodyclose // the connection is closed below
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.CloseNow()
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := c.Write(b.Context(), websocket.MessageText, []byte(`{"id": 1, "text": "hello"}`)); err != nil {
-			b.Fatal(err)
-		}
-		if _, _, err := c.Read(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
 }

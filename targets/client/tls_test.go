@@ -1,4 +1,4 @@
-package targets
+package client_test
 
 import (
 	"crypto/tls"
@@ -6,11 +6,11 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/arrivals"
 	"github.com/loadctl/loadctl/internal/certtest"
 	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // serverTLS is the configuration of a server with a certificate for names.
@@ -40,20 +40,20 @@ func TestTLS(t *testing.T) {
 	to := []string{"::" + s.Addr()}
 	for _, c := range []struct {
 		name   string
-		spec   Spec
+		spec   targets.Spec
 		status int
 		class  string
 	}{
-		{"own authority", Spec{URL: "https://good.example", CA: a.PEM}, 200, ""},
-		{"host header is not the name", Spec{URL: "https://good.example", CA: a.PEM, Headers: []Header{{"Host", "x"}}}, 200, ""},
-		{"insecure", Spec{URL: "https://other.example", Insecure: true}, 200, ""},
-		{"unknown authority", Spec{URL: "https://good.example"}, 0, ClassTLS},
-		{"other name", Spec{URL: "https://other.example", CA: a.PEM}, 0, ClassTLS},
+		{"own authority", targets.Spec{URL: "https://good.example", CA: a.PEM}, 200, ""},
+		{"host header is not the name", targets.Spec{URL: "https://good.example", CA: a.PEM, Headers: []targets.Header{{Name: "Host", Value: "x"}}}, 200, ""},
+		{"insecure", targets.Spec{URL: "https://other.example", Insecure: true}, 200, ""},
+		{"unknown authority", targets.Spec{URL: "https://good.example"}, 0, targets.ClassTLS},
+		{"other name", targets.Spec{URL: "https://other.example", CA: a.PEM}, 0, targets.ClassTLS},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			names = nil
 			c.spec.ConnectTo = to
-			do(t, open(t, c.spec, Local{}), c.status, c.class)
+			do(t, open(t, c.spec, targets.Local{}), c.status, c.class)
 			if want := c.spec.URL[len("https://"):]; len(names) != 1 || names[0] != want {
 				t.Errorf("the server saw names %q, want %s", names, want)
 			}
@@ -64,7 +64,7 @@ func TestTLS(t *testing.T) {
 func TestTLSKeepAlive(t *testing.T) {
 	a := certtest.New(t)
 	s := arrive(t, arrivals.Options{TLS: serverTLS(t, a, "good.example")})
-	target := open(t, Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}}, Local{})
+	target := open(t, targets.Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}}, targets.Local{})
 	first := do(t, target, 200, "")
 	for range 20 {
 		// The first request is counted without its handshake too.
@@ -77,32 +77,6 @@ func TestTLSKeepAlive(t *testing.T) {
 	}
 }
 
-// On a connection that was idle, the wait for the answer begins as soon as a short request is written. If the request
-// took more than one record, the rest would never be written. The first request has the shortest records.
-func TestTLSRequestsOfAllLengths(t *testing.T) {
-	a := certtest.New(t)
-	spec := Spec{URL: "https://good.example", CA: a.PEM, Body: make([]byte, 100), Timeout: 30 * time.Second}
-	head := len(open(t, spec, Local{}).(*httpTarget).first.wire) - len(spec.Body)
-	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
-		for _, suite := range []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA} {
-			config := serverTLS(t, a, "good.example")
-			config.MaxVersion, config.CipherSuites = version, []uint16{suite}
-			s := arrive(t, arrivals.Options{TLS: config})
-			spec.ConnectTo = []string{"::" + s.Addr()}
-			for _, length := range []int{oneRecord / 2, oneRecord, oneRecord + 1, 100 * oneRecord} {
-				spec.Body = make([]byte, length-head)
-				target := open(t, spec, Local{})
-				if n := target.(*httpTarget).Preconnect(t.Context(), 1, 0); n != 1 {
-					t.Fatal("no connection")
-				}
-				do(t, target, 200, "")
-				do(t, target, 200, "")
-				idle(t, target)
-			}
-		}
-	}
-}
-
 func TestClientCertificate(t *testing.T) {
 	a := certtest.New(t)
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
@@ -112,13 +86,13 @@ func TestClientCertificate(t *testing.T) {
 		config.ClientCAs = x509.NewCertPool()
 		config.ClientCAs.AppendCertsFromPEM([]byte(a.PEM))
 		s := arrive(t, arrivals.Options{TLS: config})
-		spec := Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}}
+		spec := targets.Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}}
 		cert, key := a.Issue("client")
-		do(t, open(t, spec, Local{Cert: cert, Key: key}), 200, "")
+		do(t, open(t, spec, targets.Local{Cert: cert, Key: key}), 200, "")
 		// With TLS 1.3 the client learns of a refusal only after it believes to be done. If the request is written
 		// before that, a reset may hide the refusal.
-		got := open(t, spec, Local{}).Do(t.Context(), Call{})
-		if got.Class != ClassTLS && (version == tls.VersionTLS12 || got.Class != ClassReset) {
+		got := open(t, spec, targets.Local{}).Do(t.Context(), targets.Call{})
+		if got.Class != targets.ClassTLS && (version == tls.VersionTLS12 || got.Class != targets.ClassReset) {
 			t.Errorf("without a certificate, version %x: %+v", version, got)
 		}
 	}
@@ -129,7 +103,7 @@ func TestTLSToAPlainServer(t *testing.T) {
 		c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
 		c.Read(make([]byte, 4096))
 	})
-	do(t, open(t, Spec{URL: "https://" + addr}, Local{}), 0, ClassTLS)
+	do(t, open(t, targets.Spec{URL: "https://" + addr}, targets.Local{}), 0, targets.ClassTLS)
 }
 
 // All connections but the first resume a session, with both versions of TLS.
@@ -146,7 +120,7 @@ func TestTLSResumes(t *testing.T) {
 			return nil
 		}
 		s := arrive(t, arrivals.Options{TLS: config})
-		target := open(t, Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}, NoKeepAlive: true}, Local{})
+		target := open(t, targets.Spec{URL: "https://good.example", CA: a.PEM, ConnectTo: []string{"::" + s.Addr()}, NoKeepAlive: true}, targets.Local{})
 		for range 5 {
 			do(t, target, 200, "")
 		}

@@ -1,4 +1,4 @@
-package targets
+package client_test
 
 import (
 	"context"
@@ -16,14 +16,16 @@ import (
 
 	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
 )
 
 // new2 returns a target of HTTP/2.
-func new2(t *testing.T, s Spec, local Local) Target {
+func new2(t *testing.T, s targets.Spec, local targets.Local) targets.Target {
 	t.Helper()
-	s.HTTP, s.Insecure = HTTP2, true
-	target, err := New(s, local)
+	s.HTTP, s.Insecure = targets.HTTP2, true
+	target, err := client.New(s, local)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,19 +39,19 @@ func TestHTTP2ToOthers(t *testing.T) {
 	defer plain.Close()
 	secure := httptest.NewTLSServer(http.NotFoundHandler())
 	defer secure.Close()
-	do(t, new2(t, Spec{URL: plain.URL}, Local{}), 0, ClassProtocol)
-	do(t, new2(t, Spec{URL: secure.URL}, Local{}), 0, ClassTLS)
-	do(t, new2(t, Spec{URL: "https" + plain.URL[4:]}, Local{}), 0, ClassTLS)
-	if err := (Spec{URL: secure.URL, HTTP: HTTP2, Insecure: true}).Reach(t.Context(), Local{}); err == nil || !strings.Contains(err.Error(), "HTTP/2") {
+	do(t, new2(t, targets.Spec{URL: plain.URL}, targets.Local{}), 0, targets.ClassProtocol)
+	do(t, new2(t, targets.Spec{URL: secure.URL}, targets.Local{}), 0, targets.ClassTLS)
+	do(t, new2(t, targets.Spec{URL: "https" + plain.URL[4:]}, targets.Local{}), 0, targets.ClassTLS)
+	if err := (targets.Spec{URL: secure.URL, HTTP: targets.HTTP2, Insecure: true}).Reach(t.Context(), targets.Local{}); err == nil || !strings.Contains(err.Error(), "HTTP/2") {
 		t.Errorf("reach: %v", err)
 	}
 	gone := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { c.Close() })
-	closed := new2(t, Spec{URL: "http://" + gone}, Local{}).Do(t.Context(), Call{})
-	if closed.Status != 0 || closed.Class != ClassEOF && closed.Class != ClassReset { // a reset, if our settings came too late
+	closed := new2(t, targets.Spec{URL: "http://" + gone}, targets.Local{}).Do(t.Context(), targets.Call{})
+	if closed.Status != 0 || closed.Class != targets.ClassEOF && closed.Class != targets.ClassReset { // a reset, if our settings came too late
 		t.Errorf("%+v", closed)
 	}
 	plain.Close()
-	do(t, new2(t, Spec{URL: plain.URL}, Local{}), 0, ClassConnect)
+	do(t, new2(t, targets.Spec{URL: plain.URL}, targets.Local{}), 0, targets.ClassConnect)
 }
 
 // Redirects, with the method and body that they ask for.
@@ -66,8 +68,8 @@ func TestHTTP2Redirects(t *testing.T) {
 			w.WriteHeader(map[string]int{"/see": 303, "/same": 307}[r.URL.Path])
 		}
 	})
-	do(t, new2(t, Spec{URL: url + "/see", Method: "POST", Body: []byte("b"), Redirects: 1}, Local{}), 200, "")
-	do(t, new2(t, Spec{URL: url + "/same", Method: "POST", Body: []byte("b"), Redirects: 1}, Local{}), 200, "")
+	do(t, new2(t, targets.Spec{URL: url + "/see", Method: "POST", Body: []byte("b"), Redirects: 1}, targets.Local{}), 200, "")
+	do(t, new2(t, targets.Spec{URL: url + "/same", Method: "POST", Body: []byte("b"), Redirects: 1}, targets.Local{}), 200, "")
 	if got := strings.Join(seen, ", "); got != "POST /see b, GET /end , POST /same b, POST /end b" {
 		t.Error(got)
 	}
@@ -88,19 +90,19 @@ func TestHTTP2Cancel(t *testing.T) {
 			}
 		}
 	})
-	target := new2(t, Spec{URL: url + "/slow", Streams: 10}, Local{MaxConnections: 1})
+	target := new2(t, targets.Spec{URL: url + "/slow", Streams: 10}, targets.Local{MaxConnections: 1})
 	var all sync.WaitGroup
 	for range 3 {
 		all.Go(func() { do(t, target, 200, "") })
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second) // in which it is sent, on a slow machine too
 	defer cancel()
-	if got := target.Do(ctx, Call{}); got.Class != ClassTimeout || got.BytesOut == 0 {
+	if got := target.Do(ctx, targets.Call{}); got.Class != targets.ClassTimeout || got.BytesOut == 0 {
 		t.Errorf("past the deadline: %+v", got)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, stop)
-	if got := target.Do(ctx, Call{}); got.Class != ClassCanceled {
+	if got := target.Do(ctx, targets.Call{}); got.Class != targets.ClassCanceled {
 		t.Errorf("canceled: %+v", got)
 	}
 	close(release)
@@ -109,7 +111,6 @@ func TestHTTP2Cancel(t *testing.T) {
 	if n := connections.count(); n != 1 {
 		t.Errorf("%d connections", n)
 	}
-	atRest(t, target)
 }
 
 // A connection on which nothing came while a request waited for all its time takes no other request: it may be dead.
@@ -123,14 +124,13 @@ func TestHTTP2NoSignOfLife(t *testing.T) {
 			<-r.Context().Done()
 		}
 	})
-	target := new2(t, Spec{URL: url, Timeout: 3 * time.Second}, Local{MaxConnections: 1})
+	target := new2(t, targets.Spec{URL: url, Timeout: 3 * time.Second}, targets.Local{MaxConnections: 1})
 	do(t, target, 200, "")
-	do(t, target, 0, ClassTimeout)
+	do(t, target, 0, targets.ClassTimeout)
 	do(t, target, 200, "")
 	if n := connections.count(); n != 2 {
 		t.Errorf("%d connections", n)
 	}
-	atRest(t, target)
 }
 
 // A connectionCount counts the connections that requests came on.
@@ -158,7 +158,7 @@ func TestHTTP2FewStreams(t *testing.T) {
 	s.Config.HTTP2 = &http.HTTP2Config{MaxConcurrentStreams: 3}
 	s.Start()
 	defer s.Close()
-	target := new2(t, Spec{URL: s.URL, Streams: 50}, Local{MaxConnections: 1})
+	target := new2(t, targets.Spec{URL: s.URL, Streams: 50}, targets.Local{MaxConnections: 1})
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
@@ -171,7 +171,6 @@ func TestHTTP2FewStreams(t *testing.T) {
 	if n := most.Load(); n != 3 {
 		t.Errorf("%d streams at once, 3 are allowed", n)
 	}
-	atRest(t, target)
 }
 
 // The limit of connections holds, also while they are opened, closed, and preconnected.
@@ -192,14 +191,11 @@ func TestHTTP2MaxConnections(t *testing.T) {
 	}
 	s.Start()
 	defer s.Close()
-	for _, spec := range []Spec{{URL: s.URL}, {URL: s.URL, Streams: 7}, {URL: s.URL, NoKeepAlive: true}} {
-		target := new2(t, spec, Local{MaxConnections: 5})
+	for _, spec := range []targets.Spec{{URL: s.URL}, {URL: s.URL, Streams: 7}, {URL: s.URL, NoKeepAlive: true}} {
+		target := new2(t, spec, targets.Local{MaxConnections: 5})
 		await.True(t, "the end of all requests", func() bool { return now.Load() == 0 })
 		most.Store(0)
 		requests.Store(0)
-		if n := target.(*httpTarget).Preconnect(t.Context(), 3, 0); n != 3 {
-			t.Errorf("%d preconnected", n)
-		}
 		var all sync.WaitGroup
 		for range 60 {
 			all.Go(func() {
@@ -216,7 +212,6 @@ func TestHTTP2MaxConnections(t *testing.T) {
 		if n := requests.Load(); n != 600 {
 			t.Errorf("%d requests, 600 were sent", n)
 		}
-		atRest(t, target)
 		target.Close()
 	}
 }
@@ -226,12 +221,12 @@ func TestHTTP2TwoServersOnePlace(t *testing.T) {
 	var requests atomic.Int64
 	h := func(http.ResponseWriter, *http.Request) { requests.Add(1) }
 	a, b := serve2(t, false, h), serve2(t, true, h)
-	spec := Spec{URL: a, Streams: 4, HTTP: HTTP2, Insecure: true, Flows: []Flow{
-		{Name: "a", Weight: 1, Steps: []Step{{Name: "a", URL: a}}},
-		{Name: "b", Weight: 1, Steps: []Step{{Name: "b", URL: b}}},
+	spec := targets.Spec{URL: a, Streams: 4, HTTP: targets.HTTP2, Insecure: true, Flows: []targets.Flow{
+		{Name: "a", Weight: 1, Steps: []targets.Step{{Name: "a", URL: a}}},
+		{Name: "b", Weight: 1, Steps: []targets.Step{{Name: "b", URL: b}}},
 	}}
 	spec.URL = ""
-	target, err := New(spec, Local{MaxConnections: 1})
+	target, err := client.New(spec, targets.Local{MaxConnections: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +235,7 @@ func TestHTTP2TwoServersOnePlace(t *testing.T) {
 	for i := range 16 {
 		all.Go(func() {
 			for range 20 {
-				if got := target.Do(t.Context(), Call{Step: i % 2}); got.Class != "" {
+				if got := target.Do(t.Context(), targets.Call{Step: i % 2}); got.Class != "" {
 					t.Errorf("%+v", got)
 				}
 			}
@@ -249,26 +244,6 @@ func TestHTTP2TwoServersOnePlace(t *testing.T) {
 	all.Wait()
 	if n := requests.Load(); n != 16*20 {
 		t.Errorf("%d requests", n)
-	}
-}
-
-// An idle connection that the server closed is no failed request, and nothing is sent twice.
-func TestHTTP2ClosedIdleConnection(t *testing.T) {
-	var requests atomic.Int64
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
-	s.Config.Protocols = new(http.Protocols)
-	s.Config.Protocols.SetUnencryptedHTTP2(true)
-	s.Start()
-	defer s.Close()
-	target := new2(t, Spec{URL: s.URL}, Local{})
-	for range 20 {
-		do(t, target, 200, "")
-		s.CloseClientConnections()
-		p := target.(*httpTarget).pool
-		await.True(t, "the end of the session", func() bool { return !p.idle[0].session.usable() })
-	}
-	if n := requests.Load(); n != 20 {
-		t.Errorf("%d requests, 20 were sent", n)
 	}
 }
 
@@ -284,20 +259,18 @@ func TestHTTP2HaltAndClose(t *testing.T) {
 		}
 	})
 	var halted atomic.Bool
-	target := new2(t, Spec{URL: url}, Local{Halted: halted.Load, MaxConnections: 1})
+	target := new2(t, targets.Spec{URL: url}, targets.Local{Halted: halted.Load, MaxConnections: 1})
 	var all sync.WaitGroup
 	all.Go(func() { do(t, target, 200, "") })
 	await.True(t, "the first request", func() bool { return requests.Load() == 1 })
-	all.Go(func() { do(t, target, 0, ClassCanceled) })
-	p := target.(*httpTarget).pool
-	await.True(t, "a request that waits", func() bool { p.mu.Lock(); defer p.mu.Unlock(); return len(p.waiting) == 1 })
+	all.Go(func() { do(t, target, 0, targets.ClassCanceled) })
 	target.Close()
 	close(hold)
 	all.Wait()
-	target = new2(t, Spec{URL: url}, Local{Halted: halted.Load})
+	target = new2(t, targets.Spec{URL: url}, targets.Local{Halted: halted.Load})
 	do(t, target, 200, "")
 	halted.Store(true)
-	if got := do(t, target, 0, ClassCanceled); got.BytesOut != 0 {
+	if got := do(t, target, 0, targets.ClassCanceled); got.BytesOut != 0 {
 		t.Errorf("%d bytes of a request that was halted", got.BytesOut)
 	}
 	if n := requests.Load(); n != 2 {
@@ -311,11 +284,11 @@ func TestHTTP2ServerThatDoesNotRead(t *testing.T) {
 		c.Write(append(http2test.Settings(4, 1<<31-1), http2test.Frame(8, 0, 0, []byte{0x70, 0, 0, 0})...)) // windows without end
 		<-t.Context().Done()
 	})
-	target := new2(t, Spec{URL: "http://" + addr, Method: "POST", Body: make([]byte, 50<<20), Streams: 4, Timeout: 300 * time.Millisecond}, Local{MaxConnections: 1})
+	target := new2(t, targets.Spec{URL: "http://" + addr, Method: "POST", Body: make([]byte, 50<<20), Streams: 4, Timeout: 300 * time.Millisecond}, targets.Local{MaxConnections: 1})
 	var all sync.WaitGroup
 	began := time.Now()
 	for range 4 {
-		all.Go(func() { do(t, target, 0, ClassTimeout) })
+		all.Go(func() { do(t, target, 0, targets.ClassTimeout) })
 	}
 	await.Done(t, "the end of all requests", all.Wait)
 	await.Soon(t, "a timeout", time.Since(began), 5*time.Second)
@@ -336,12 +309,12 @@ func TestHTTP2Requests(t *testing.T) {
 	s.Protocols.SetUnencryptedHTTP2(true)
 	go s.Serve(l)
 	defer s.Close()
-	target := new2(t, Spec{
+	target := new2(t, targets.Spec{
 		URL: "http://localhost/a?n=${ordinal}", UnixSocket: path, Method: "PUT", Body: []byte("body ${ordinal}"), Streams: 3,
-		Headers: []Header{{"Host", "other:81"}, {"X-N", "${ordinal}"}, {"Connection", "X-Gone"}, {"X-Gone", "1"}},
-	}, Local{})
+		Headers: []targets.Header{{Name: "Host", Value: "other:81"}, {Name: "X-N", Value: "${ordinal}"}, {Name: "Connection", Value: "X-Gone"}, {Name: "X-Gone", Value: "1"}},
+	}, targets.Local{})
 	for i := range 5 {
-		if got := target.Do(t.Context(), Call{Number: uint64(i)}); got.Class != "" {
+		if got := target.Do(t.Context(), targets.Call{Number: uint64(i)}); got.Class != "" {
 			t.Fatal(got)
 		}
 	}

@@ -1,4 +1,4 @@
-package targets_test
+package client_test
 
 import (
 	"context"
@@ -103,16 +103,6 @@ func openThree(tb testing.TB, spec targets.Spec, local targets.Local) targets.Ta
 	}
 	tb.Cleanup(func() { target.Close() })
 	return target
-}
-
-// do performs a request, and checks status and class.
-func do(tb testing.TB, target targets.Target, status int, class string) targets.Outcome {
-	tb.Helper()
-	out := target.Do(context.Background(), targets.Call{})
-	if out.Status != status || out.Class != class {
-		tb.Errorf("%+v, want %d %q", out, status, class)
-	}
-	return out
 }
 
 func TestThreeRequests(t *testing.T) {

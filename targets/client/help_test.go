@@ -1,16 +1,22 @@
-package targets
+package client_test
 
 import (
 	"bufio"
 	"net"
 	"net/http"
 	"testing"
+
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/client"
 )
 
+// secret must not be shown.
+const secret = "s3cr3t"
+
 // open returns a target that is closed when the test ends.
-func open(t testing.TB, s Spec, l Local) Target {
+func open(t testing.TB, s targets.Spec, l targets.Local) targets.Target {
 	t.Helper()
-	target, err := New(s, l)
+	target, err := client.New(s, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,9 +29,9 @@ func open(t testing.TB, s Spec, l Local) Target {
 }
 
 // do performs one request and checks status and class.
-func do(t *testing.T, target Target, status int, class string) Outcome {
+func do(t *testing.T, target targets.Target, status int, class string) targets.Outcome {
 	t.Helper()
-	got := target.Do(t.Context(), Call{})
+	got := target.Do(t.Context(), targets.Call{})
 	if got.Status != status || got.Class != class {
 		t.Errorf("got status %d class %q, want %d %q", got.Status, got.Class, status, class)
 	}
