@@ -49,11 +49,8 @@ func Classes() []string {
 	}
 }
 
-// Our own errors that have a class.
-var (
-	errClosed    = errors.New("the target is closed")
-	errBodyLimit = errors.New("the body is longer than the limit")
-)
+// errBodyLimit says that a reply is too long.
+var errBodyLimit = errors.New("the body is longer than the limit")
 
 // A classified error knows its class.
 type classified interface {
@@ -67,7 +64,7 @@ func classify(err error, rest string) string {
 	switch {
 	case err == nil:
 		return ""
-	case errors.Is(err, context.Canceled), errors.Is(err, errClosed):
+	case errors.Is(err, context.Canceled):
 		return ClassCanceled
 	case errors.Is(err, context.DeadlineExceeded):
 		return ClassTimeout // before DNS, because our own deadline may end a lookup

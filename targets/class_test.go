@@ -26,7 +26,6 @@ func TestClassify(t *testing.T) {
 	}{
 		{nil, ""},
 		{context.Canceled, ClassCanceled},
-		{errClosed, ClassCanceled},
 		{context.DeadlineExceeded, ClassTimeout},
 		{os.ErrDeadlineExceeded, ClassTimeout},
 		{read(syscall.ETIMEDOUT), ClassTimeout},

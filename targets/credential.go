@@ -42,9 +42,3 @@ func (c *Credential) add(b []byte) []byte {
 	}
 	return b
 }
-
-// authorized is a message filled with a credential.
-type authorized struct {
-	credential *string
-	message    *message
-}

@@ -33,7 +33,6 @@ type message struct {
 	sized      bool            // the head has a length
 	place      cookies.Place   // for cookies; without a path if that varies
 	cookies    []template.Text // of the request itself, if Spec.Cookies: then text ends before all cookies
-	alike      bool            // it varies with the credential only
 	signer     *signer         // writes the head from the length of the body on; nil = the message is not signed
 	parse      parser
 	request    template.Request // for which wire was filled
@@ -106,7 +105,6 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 		return m, nil // each request has another signature, and each flow other cookies
 	}
 	m.text = m.text.Then(template.Literal(m.end()))
-	m.alike = !varies && !m.body.Varies()
 	if err := m.describe(); err != nil {
 		return nil, err
 	}

@@ -277,7 +277,7 @@ func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest string, session *Session) Outcome {
 	switch {
 	case w.rests:
-		return Outcome{}
+		return Outcome{Class: classify(err, rest)}
 	case w.messages != nil:
 		return w.messages.outcome(a, took, err, rest, session)
 	case w.raw != nil:

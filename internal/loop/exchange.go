@@ -107,15 +107,11 @@ func (c *Client) write(p *place) bool {
 }
 
 // reopen opens another connection for a request that had to wait for room until the server hung up, without having read
-// it. The request was begun, so Send cannot refuse it any more: if no other connection may be opened, it fails.
+// it.
 func (c *Client) reopen(p *place) {
-	if !c.mayOpen() {
-		c.end(p, p.writeErr, targets.ClassOther, false)
-		return
-	}
 	p.hangUp()
 	p.reused, p.writeErr = false, nil
-	c.connect(p)
+	c.connectInTurn(p)
 }
 
 // read reads the answer as far as it has arrived. A read that does not fill the buffer has emptied the socket, and

@@ -174,6 +174,12 @@ func (t *target) obey() bool {
 		}
 		t.cancel(o.request, o.cancel)
 	}
+	if closed {
+		for _, r := range t.waiting {
+			r.outcome <- unsent(context.Canceled)
+		}
+		t.waiting = nil
+	}
 	return closed
 }
 

@@ -289,6 +289,23 @@ func TestWaitingForAConnection(t *testing.T) {
 	}
 }
 
+// TestTimeoutWithTheWait: a request that waited for a connection has no more time than one that did not.
+func TestTimeoutWithTheWait(t *testing.T) {
+	const timeout = 200 * time.Millisecond
+	addr := echotest.Listen(t, "127.0.0.1:0", func(conn net.Conn) { io.Copy(io.Discard, conn) })
+	target := open(t, targets.Spec{URL: "http://" + addr, Timeout: timeout}, targets.Local{MaxConnections: 1})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			began := time.Now()
+			do(t, target, 0, targets.ClassTimeout)
+			await.Soon(t, "a timeout", time.Since(began), timeout*3/2)
+		})
+		time.Sleep(timeout / 4)
+	}
+	all.Wait()
+}
+
 func TestTimeout(t *testing.T) {
 	const timeout = 100 * time.Millisecond
 	silent := func(conn net.Conn) { io.Copy(io.Discard, conn) }

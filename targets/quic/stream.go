@@ -113,17 +113,25 @@ func (s *Stream) Silent() bool {
 // process the request.
 func (s *Stream) Err() error { return s.err }
 
-// In and Out return the bytes that came and that the stream took, those of frames.
-func (s *Stream) In() int  { return s.in }
+// In returns the bytes that came, those of frames.
+func (s *Stream) In() int { return s.in }
+
+// Out returns the bytes that the stream took, those of frames.
 func (s *Stream) Out() int { return s.out }
 
 // Lasts reports whether the stream stays open after its request: it does not.
 func (s *Stream) Lasts() bool { return false }
 
-// Status, Content, Length and Field implement check.Answer.
-func (s *Stream) Status() int                { return s.answer.Status() }
-func (s *Stream) Content() []byte            { return s.answer.Content() }
-func (s *Stream) Length() int64              { return s.answer.Length() }
+// Status implements check.Answer.
+func (s *Stream) Status() int { return s.answer.Status() }
+
+// Content implements check.Answer.
+func (s *Stream) Content() []byte { return s.answer.Content() }
+
+// Length implements check.Answer.
+func (s *Stream) Length() int64 { return s.answer.Length() }
+
+// Field implements check.Answer.
 func (s *Stream) Field(name string) []string { return s.answer.Field(name) }
 
 // Location returns where a redirect leads; "" if the answer is none.

@@ -1,5 +1,5 @@
 // Package http1test lists odd and hostile HTTP/1.1 responses, and the expected result of each. It is one table for
-// everything that reads responses: the parser (package http1), the blocking target, and a client with an event loop.
+// everything that reads responses: the parser (package http1), and a client with an event loop.
 //
 //	for _, c := range http1test.Cases() {
 //		… write c.Bytes, close if c.Closes, compare

@@ -1,5 +1,5 @@
 // Package http2test lists what odd and hostile servers of HTTP/2 send, and the expected outcome of each request. It is
-// one table for everything that reads answers: the connection (package http2), the blocking target, and a client with an
+// one table for everything that reads answers: the connection (package http2), and a client with an
 // event loop. A server plays a case on real sockets.
 //
 //	http2test.Run(t, func(t *testing.T, x *http2test.Try) {
