@@ -70,7 +70,6 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	if !given("User-Agent") {
 		add("User-Agent: loadctl\r\n")
 	}
-	varies := target.Varies()
 	line, err := s.authorization(u, credential)
 	if err != nil {
 		return nil, err
@@ -79,11 +78,9 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	for _, h := range m.grpcHeaders() {
 		add("%s: %s\r\n", h.Name, h.Value)
 	}
-	headersVary, err := m.addHeaders()
-	if err != nil {
+	if err := m.addHeaders(); err != nil {
 		return nil, err
 	}
-	varies = varies || headersVary
 	// A server that was asked to close need not say that it will.
 	for _, v := range values(s.Headers, "Connection") {
 		m.close = m.close || strings.EqualFold(strings.TrimSpace(v), "close")
@@ -116,22 +113,21 @@ func newMessage(s Spec, u *url.URL, to endpoint, parse parser, credential *Crede
 	return m, nil
 }
 
-// addHeaders adds the headers of the spec, and reports whether one varies.
-func (m *message) addHeaders() (varies bool, err error) {
+// addHeaders adds the headers of the spec.
+func (m *message) addHeaders() error {
 	for i, h := range m.spec.Headers {
 		value, err := m.parse(h.Value, saltHeaders+uint64(i))
 		if err != nil {
-			return false, fmt.Errorf("header %s: %w", h.Name, err)
+			return fmt.Errorf("header %s: %w", h.Name, err)
 		}
 		m.values = append(m.values, value)
-		varies = varies || value.Varies()
 		if m.spec.Cookies && isCookie(h) {
 			m.cookies = append(m.cookies, value)
 			continue
 		}
 		m.text = m.text.Then(template.Literal(h.Name + ": ")).Then(value).Then(template.Literal("\r\n"))
 	}
-	return varies, nil
+	return nil
 }
 
 // prepare encodes a message for HTTP/2 or HTTP/3 that does not vary.

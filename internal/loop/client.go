@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
@@ -135,7 +136,9 @@ func (c *Client) step(step int) (*targets.Wire, *host) {
 
 // Poll implements worker.Client. The first look does not block; under load it is the only one.
 func (c *Client) Poll(until int64, done func(targets.Result)) error {
-	c.thread.claim()
+	if c.threes.dialer == nil { // else a change of threads for each answer would cost more than exact waits give
+		c.thread.claim()
+	}
 	for wait := int64(0); ; {
 		c.speakAll()
 		c.resume() // before the look, so that nothing is reported twice
@@ -194,6 +197,9 @@ func (c *Client) Opening() bool { return c.held }
 func (c *Client) wait(ns int64) (int, error) {
 	if ns <= 0 {
 		return c.poller.look()
+	}
+	if c.threes.dialer != nil {
+		runtime.Gosched() // streams that are ready report before the loop waits: so one wait serves several
 	}
 	if !c.wakeup.sleep() {
 		return 0, nil
