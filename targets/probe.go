@@ -22,7 +22,6 @@ type dialer struct {
 type probe struct {
 	net.Conn // with TLS, if the endpoint has it
 	to       endpoint
-	raw      net.Conn // below TLS
 }
 
 // newDialer reads the certificates. Both arguments must be valid.
@@ -80,7 +79,7 @@ func (d *dialer) dial(ctx context.Context, to endpoint) (*probe, error) {
 		return nil, fmt.Errorf("dial %s: %w", to.address, err)
 	}
 	if to.name == "" {
-		return &probe{raw, to, raw}, nil
+		return &probe{raw, to}, nil
 	}
 	// The name is that of the URL, not of the address after ConnectTo or the Host header: it is the server that the
 	// user means.
@@ -104,7 +103,7 @@ func (d *dialer) dial(ctx context.Context, to endpoint) (*probe, error) {
 		raw.Close()
 		return nil, fmt.Errorf("dial %s: %w", to.address, handshakeError{ErrNoHTTP2})
 	}
-	return &probe{secure, to, raw}, nil
+	return &probe{secure, to}, nil
 }
 
 // ErrNoLocal says that all addresses of a host are of another kind (IPv4 or IPv6) than those of Local.

@@ -257,22 +257,28 @@ func (p *probe) server() (RedisServer, error) {
 // RedisServers asks the servers of Redis that requests go to who they are, each once. It fails if one cannot be reached. ctx
 // must have a deadline.
 func (s Spec) RedisServers(ctx context.Context, local Local) (all []RedisServer, err error) {
-	d, err := newDialer(s, local)
-	if err != nil {
-		return nil, err
-	}
 	asked := map[endpoint]bool{}
 	for _, one := range s.steps() {
-		w, err := newWire(one, local, d.secure)
+		_, u, err := one.kind()
 		if err != nil {
 			return nil, err
 		}
-		to := w.endpoint()
-		if to.use != useRedis || asked[to] {
+		if u.Scheme != "redis" && u.Scheme != "rediss" {
 			continue
 		}
-		asked[to] = true
-		server, err := d.redis(ctx, to)
+		rules, err := newRedisRules(one, local.Tables)
+		if err != nil {
+			return nil, err
+		}
+		if asked[rules.to] {
+			continue
+		}
+		asked[rules.to] = true
+		d, err := newDialer(s, local)
+		if err != nil {
+			return nil, err
+		}
+		server, err := d.redis(ctx, rules.to)
 		if err != nil {
 			return nil, err
 		}

@@ -16,8 +16,7 @@ import (
 )
 
 // A Wire is a target as bytes, for an engine that owns its sockets: where to connect, what to write, and how to classify
-// the answer. It follows the same rules as the Target that New returns for the same Spec, with the
-// same outcomes. It never changes, so any number of connections can share it.
+// the answer. It never changes, so any number of connections can share it.
 type Wire struct {
 	Network   string        // "tcp", "udp" or "unix"
 	Address   string        // host:port to connect to, after ConnectTo; the port is a number. Or the path of a unix socket

@@ -56,7 +56,7 @@ func (c *Client) handle(p *place, what event) {
 	}
 }
 
-// write writes the rest of the request. The answer is read only afterwards, as in the Target. If the server had closed
+// write writes the rest of the request. The answer is read only afterwards. If the server had closed
 // a reused connection before the first byte, write returns false and only notes the error: the request reached nobody.
 func (c *Client) write(p *place) bool {
 	if !p.begun && (len(p.request) > 0 || p.wire.Raw()) && c.wire.Halted() {

@@ -245,18 +245,13 @@ func (t *target) done(r targets.Result) {
 	delete(t.inFlight, r.Due)
 }
 
-// fail ends all requests, because the loop can do no more, and takes no others.
+// fail ends the requests that were sent, because the loop can do no more, and closes the target.
 func (t *target) fail() {
 	t.mu.Lock()
 	t.closed = true
 	t.mu.Unlock()
-	t.obey()
-	for _, r := range t.waiting {
-		r.outcome <- targets.Outcome{Class: targets.ClassOther}
-	}
 	for _, r := range t.inFlight {
 		r.outcome <- targets.Outcome{Class: targets.ClassOther}
 	}
-	t.waiting = nil
 	clear(t.inFlight)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -60,6 +61,7 @@ func (s *Stream) Begin(c *Conn, r Request, done func(*Stream)) {
 	s.mu.Lock()
 	s.conn, s.request, s.ends = c, r, time.Now().Add(r.Timeout)
 	s.stream, s.over, s.in, s.out, s.err = nil, false, 0, 0, nil
+	s.heard = math.MaxUint64 // a request without a stream says nothing about the server
 	if s.asks == nil {
 		s.asks = time.AfterFunc(time.Hour, s.ask)
 		s.asks.Stop()
