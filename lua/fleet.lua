@@ -309,7 +309,7 @@ local function claim(m, c)
     if not m.leaving then enters(m) end
   end
   put(ORPHAN, target(m))
-  setTarget(m, not m.leaving and bare(pull(ORPHAN, bare(held(m)))) or {})
+  setTarget(m, bare(pull(ORPHAN, bare(held(m)))))
 end
 
 -- releases: takes the pieces that m gives up.
@@ -323,6 +323,7 @@ local function releases(m, c)
       makeFree(owner(m), inside, x.fg, x.fk)
     end
   end
+  if any and m.leaving then abandon(m) end
   return any
 end
 
@@ -396,7 +397,7 @@ local function reply(m, c)
     for i, s in ipairs(held(m)) do texts[i] = struct.pack('<llll', s.lo, s.hi, s.fg, s.fk) end
     list = table.concat(texts)
   end
-  if m.giving > 0 then give = packed(bare(minus(held(m), target(m)))) end
+  if m.giving > 0 then give = packed(bare(gives(m))) end
   local laws, plans = news(c)
   local head = struct.pack(HEAD, c.seq, b.era, b.now, b.now + b.hold, b.n, wait, m.version) .. 'OK|' .. b.epoch
   if m.version == c.version and give == '' and laws == '' then return { head } end

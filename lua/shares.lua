@@ -210,10 +210,12 @@ local function adopt()
   giveOrphans(list[1], some, length(some), false)
 end
 
--- abandon: gives a member's target to others.
+-- abandon: gives others what a member was to hold and does not. So a member that leaves keeps its target until it
+-- releases a piece. Then the piece is free, and who gets it calls once.
 local function abandon(m)
-  put(ORPHAN, target(m))
-  setTarget(m, {})
+  local units = minus(target(m), held(m))
+  put(ORPHAN, units)
+  setTarget(m, minus(target(m), units))
   adopt()
 end
 
@@ -270,11 +272,13 @@ local function wake(channel)
   end
 end
 
--- tally: counts how much of its target m has.
+-- gives: the pieces that m holds and is to release.
+local function gives(m) return m.leaving and held(m) or minus(held(m), target(m)) end
+
+-- tally: counts how much m is to release, and how much of its target it has not.
 local function tally(m)
   if not m.moved then return end
-  local both = common(held(m), target(m))
-  m.giving, m.missing, m.moved = length(held(m)) - both, m.units - both, false
+  m.giving, m.missing, m.moved = length(gives(m)), m.units - common(held(m), target(m)), false
 end
 
 local function record(m)

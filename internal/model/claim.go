@@ -31,9 +31,7 @@ func (r *Run) claim(m *Member, c lease.Call) {
 	m.epoch = r.epoch
 	r.orphans = r.orphans.Union(m.target)
 	m.target = nil
-	if !m.leaving {
-		r.addTarget(m, m.held.And(r.orphans))
-	}
+	r.addTarget(m, m.held.And(r.orphans))
 }
 
 // takeBack makes what m was believed to hold unknown again.

@@ -193,7 +193,7 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	if out.Version = m.version; out.Version != c.Version {
 		out.List = m.held
 	}
-	out.P, out.Give = r.now+r.Hold, m.held.Minus(m.target).Bare()
+	out.P, out.Give = r.now+r.Hold, m.gives().Bare()
 	if r.laws == nil || len(m.target.Minus(m.held)) > 0 { // it soon gets more
 		out.Wait = lease.Soon(out.Members, r.Hold)
 	}
@@ -276,6 +276,9 @@ func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 		any = true
 		r.setHeld(m, out)
 		r.makeFree(m.owner(), in, x.From)
+	}
+	if any && m.leaving {
+		r.abandon(m)
 	}
 	return any
 }

@@ -331,7 +331,7 @@ func (s *scripts) checkMembers(r *Run, records map[string]string) error {
 			target = append(target, lease.Seg{Lo: x[0], Hi: x[1]})
 		}
 		got := []any{rest[16*v[10]:], v[0], v[1], v[2], v[3], state, leaving, v[6], v[7], v[8]}
-		want := []any{m.Incarnation, m.seq, m.Weight, m.version, m.joins, wantState, m.leaving, m.held.Minus(m.target).Len(), m.target.Minus(m.held).Len(), m.target.Len()}
+		want := []any{m.Incarnation, m.seq, m.Weight, m.version, m.joins, wantState, m.leaving, m.gives().Len(), m.target.Minus(m.held).Len(), m.target.Len()}
 		if err := differs("member "+name, got, want); err != nil {
 			return err
 		}

@@ -41,11 +41,21 @@ func (r *Run) addTarget(m *Member, units lease.Segs) {
 	m.target = m.target.Union(units)
 }
 
-// abandon gives a member's target to others.
+// abandon gives others what a member was to hold and does not. So a member that leaves keeps its target until it
+// releases a piece. Then the piece is free, and who gets it calls once.
 func (r *Run) abandon(m *Member) {
-	r.orphans = r.orphans.Union(m.target)
-	m.target = nil
+	units := m.target.Minus(m.held)
+	r.orphans = r.orphans.Union(units)
+	m.target = m.target.Minus(units)
 	r.adopt()
+}
+
+// gives returns the pieces that a member holds and is to release.
+func (m *Member) gives() lease.Segs {
+	if m.leaving {
+		return m.held
+	}
+	return m.held.Minus(m.target)
 }
 
 // few returns how many members share an amount: 16 times as many as it has mean shares, and at least 16.

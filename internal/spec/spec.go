@@ -15,7 +15,7 @@ import (
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
-const Version = 10
+const Version = 11
 
 // The defaults of a Spec.
 const (
