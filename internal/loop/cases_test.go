@@ -77,8 +77,8 @@ func checkOutcome(t *testing.T, x *http1test.Case, spec targets.Spec, requests *
 	defer r.close()
 	r.mustSend()
 	if x.Class == http1test.Timeout {
-		p := r.c.places[0]
-		r.pollUntil("all that the server says", func() bool { return len(r.got) > 0 || requests.Load() > 0 && p.in >= x.In })
+		cn := r.c.conns[0]
+		r.pollUntil("all that the server says", func() bool { return len(r.got) > 0 || requests.Load() > 0 && cn.in >= x.In })
 		r.timeOut()
 	}
 	r.pollFor(1)
@@ -87,12 +87,12 @@ func checkOutcome(t *testing.T, x *http1test.Case, spec targets.Spec, requests *
 	if got.BytesIn != int64(x.In) {
 		t.Errorf("%d bytes in, want %d", got.BytesIn, x.In)
 	}
-	p := r.c.places[0]
-	switch kept := p.conn.open(); {
+	cn := r.c.conns[0]
+	switch kept := cn.socket.open(); {
 	case x.Keep && !kept:
 		t.Error("the connection is not kept")
 	case !x.Keep && kept: // what is to follow may not have come yet
-		r.pollUntil("the connection is dropped", func() bool { return !p.conn.open() })
+		r.pollUntil("the connection is dropped", func() bool { return !cn.socket.open() })
 	}
 	if n := requests.Load(); n != 1 {
 		t.Errorf("%d requests, 1 was sent", n)

@@ -16,44 +16,44 @@ import (
 // answer is copied, so all connections share one buffer.
 const readBuffer = 64 << 10
 
-// A Client is a worker.Client. Each connection has a place, which is in one list: free, idle at its host, in flight, or
-// ended and not yet reported. While a connection is opened ahead of requests, its place is in none.
+// A Client is a worker.Client. Each conn is in one list: free, idle at its host, in flight, or ended and not yet reported.
+// While a connection is opened ahead of requests, its conn is in none.
 type Client struct {
 	clock *pacer.Clock
 	wire  *targets.Wire
-	max   int // places
+	max   int // connections
 
 	poller poller
 	wakeup wakeup
 	thread thread
 	hosts  []*host                 // of the steps, and those that redirects led to
-	of     map[*targets.Wire]*host // of each step
+	byWire map[*targets.Wire]*host // of each step
 	only   *host                   // of all steps; nil if they have several
 	steps  int                     // how many hosts are of steps
 	locals locals
 
-	places       []*place // all there are so far; an event names one by its index
-	free         list     // without a connection
-	inFlight     list     // in the order of their deadlines
-	ended        list     // to be reported by Poll, oldest first
-	unread       []*place // more data is there, but other connections get their turn
-	turn         []*place // the previous unread; the two alternate
-	latest       int64    // when the last request ended
-	opening      int      // places that are connecting or securing
-	most         int      // the most that may connect at once, unless the server closes each connection: see mayOpen
-	closedInARow int64    // number of complete answers in a row after which the connection could not be kept
-	held         bool     // Send was refused because the maximum is connecting
-	awaiting     []*place // whose connections cannot be opened yet: see connectInTurn
-	shakes       shakes
-	threes       threes
+	conns        []*conn // all there are so far; an event names one by its index
+	free         list    // without a connection
+	inFlight     list    // in the order of their deadlines
+	ended        list    // to be reported by Poll, oldest first
+	unread       []*conn // more data is there, but other connections get their turn
+	turn         []*conn // the previous unread; the two alternate
+	latest       int64   // when the last request ended
+	opening      int     // connections that are connecting or securing
+	most         int     // the most that may connect at once, unless the server closes each connection: see mayOpen
+	closedInARow int64   // number of complete answers in a row after which the connection could not be kept
+	held         bool    // Send was refused because the maximum is connecting
+	awaiting     []*conn // whose connections cannot be opened yet: see connectInTurn
+	handshakes   handshakes
+	h3           h3Client
 
-	connections int      // places that have a connection or will have one, and those of noop
-	unsent      []*place // carriers whose riders began since the last Poll
-	stranded    []*place // riders that lost their connection, and found no room on another one
-	wanted      bool     // Send was refused because there is no room
-	freed       bool     // there is some again
-	lingering   list     // carriers that are closed when the server has ended their streams, in the order of their deadlines
-	lingers     int      // how many these are; they are not among connections
+	connections int     // that are open or will be, and requests of noop
+	unsent      []*conn // shared connections with requests that began since the last Poll
+	unassigned  []*conn // requests that lost their connection, and found no room on another one
+	wanted      bool    // Send was refused because there is no room
+	freed       bool    // there is some again
+	closing     list    // shared connections that are closed when the server has ended their streams, in the order of their deadlines
+	closings    int     // how many these are; they are not among connections
 
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
@@ -72,8 +72,8 @@ func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, erro
 		}
 	}
 	for _, w := range wire.Steps() {
-		if w.Three && c.threes.dialer == nil {
-			c.threes.dialer = quic.NewDialer(w.QUIC())
+		if w.Three && c.h3.dialer == nil {
+			c.h3.dialer = quic.NewDialer(w.QUIC())
 		}
 	}
 	if err := c.poller.open(); err != nil {
@@ -98,28 +98,28 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 	wire, h := c.step(call.Step)
 	switch {
 	case wire.Streams > 0:
-		return c.ride(due, call, wire, h)
+		return c.sendStream(due, call, wire, h)
 	case h.names == nil:
 		return c.rest(now, due, call, wire, h)
 	}
-	for p := c.take(now, h); p != nil; p = c.take(now, h) {
-		p.wire = wire.Filled(call)
-		p.begin(targets.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
-		p.beginReply()
-		if p.request = p.wire.Request; p.request == nil {
-			p.filled = wire.Fill(p.filled, call)
-			p.request = p.filled
+	for cn := c.take(now, h); cn != nil; cn = c.take(now, h) {
+		cn.wire = wire.Filled(call)
+		cn.begin(targets.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
+		cn.beginReply()
+		if cn.request = cn.wire.Request; cn.request == nil {
+			cn.filled = wire.Fill(cn.filled, call)
+			cn.request = cn.filled
 		}
-		c.inFlight.insert(p)
-		if p.reused = p.conn.open(); !p.reused {
-			c.connect(p)
+		c.inFlight.insert(cn)
+		if cn.reused = cn.socket.open(); !cn.reused {
+			c.connect(cn)
 			return true
 		}
-		if c.write(p) {
+		if c.write(cn) {
 			return true
 		}
-		c.inFlight.remove(p)
-		c.drop(p)
+		c.inFlight.remove(cn)
+		c.drop(cn)
 	}
 	c.wanted = true
 	return false
@@ -131,16 +131,16 @@ func (c *Client) step(step int) (*targets.Wire, *host) {
 	if c.only != nil {
 		return w, c.only
 	}
-	return w, c.of[w]
+	return w, c.byWire[w]
 }
 
 // Poll implements worker.Client. The first look does not block; under load it is the only one.
 func (c *Client) Poll(until int64, done func(targets.Result)) error {
-	if c.threes.dialer == nil { // else a change of threads for each answer would cost more than exact waits give
+	if c.h3.dialer == nil { // else a change of threads for each answer would cost more than exact waits give
 		c.thread.claim()
 	}
 	for wait := int64(0); ; {
-		c.speakAll()
+		c.flushAll()
 		c.resume() // before the look, so that nothing is reported twice
 		if err := c.serve(wait); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (c *Client) Poll(until int64, done func(targets.Result)) error {
 			now = c.clock.Now()
 		}
 		c.expire(now)
-		c.moveStranded()
+		c.moveUnassigned()
 		if reported := c.report(done); c.wakeup.consume() || reported || c.admits() || now >= until {
 			return nil
 		}
@@ -168,16 +168,16 @@ func (c *Client) serve(wait int64) error {
 	}
 	for i := range n {
 		if index, what := c.poller.event(i); index >= 0 {
-			c.handle(c.places[index], what)
+			c.handle(c.conns[index], what)
 		}
 	}
 	c.secured()
-	c.takeThrees()
+	c.takeH3()
 	c.connectAwaiting()
 	return nil
 }
 
-// admits tells whether a Send that was refused would now open a connection, or find room on one.
+// admits reports whether a Send that was refused would now open a connection, or find room on one.
 func (c *Client) admits() bool {
 	if c.freed {
 		c.freed, c.wanted = false, false
@@ -190,7 +190,7 @@ func (c *Client) admits() bool {
 	return true
 }
 
-// Opening tells whether the last Send was refused because the maximum number of connections is being opened.
+// Opening reports whether the last Send was refused because the maximum number of connections is being opened.
 func (c *Client) Opening() bool { return c.held }
 
 // wait waits for events, for ns at most.
@@ -198,7 +198,7 @@ func (c *Client) wait(ns int64) (int, error) {
 	if ns <= 0 {
 		return c.poller.look()
 	}
-	if c.threes.dialer != nil {
+	if c.h3.dialer != nil {
 		runtime.Gosched() // streams that are ready report before the loop waits: so one wait serves several
 	}
 	if !c.wakeup.sleep() {
@@ -214,9 +214,9 @@ func (c *Client) until(now, until int64) int64 {
 		return now
 	}
 	until = c.thread.until(now, until, c.latest)
-	for _, p := range []*place{c.inFlight.first, c.lingering.first} {
-		if p != nil {
-			until = min(until, p.deadline)
+	for _, cn := range []*conn{c.inFlight.first, c.closing.first} {
+		if cn != nil {
+			until = min(until, cn.deadline)
 		}
 	}
 	return until
@@ -224,67 +224,67 @@ func (c *Client) until(now, until int64) int64 {
 
 // expire ends the requests whose deadline has passed, and what is left of connections.
 func (c *Client) expire(now int64) {
-	for p := c.inFlight.first; p != nil && p.deadline <= now; p = c.inFlight.first {
-		if p.state == resting {
-			c.rested(p)
+	for cn := c.inFlight.first; cn != nil && cn.deadline <= now; cn = c.inFlight.first {
+		if cn.state == resting {
+			c.rested(cn)
 			continue
 		}
-		c.giveUp(p, os.ErrDeadlineExceeded)
+		c.giveUp(cn, os.ErrDeadlineExceeded)
 	}
-	for p := c.lingering.first; p != nil && p.deadline <= now; p = c.lingering.first {
-		c.close(p)
+	for cn := c.closing.first; cn != nil && cn.deadline <= now; cn = c.closing.first {
+		c.closeSession(cn)
 	}
 }
 
 // Cancel ends the request that was due at some time; if there are several, the one with the next deadline. Without it, it
 // does nothing. err is why: context.Canceled or os.ErrDeadlineExceeded. Poll reports the request.
 func (c *Client) Cancel(due int64, err error) {
-	for p := c.inFlight.first; p != nil; p = p.next {
-		if p.result.Due == due {
-			c.giveUp(p, err)
+	for cn := c.inFlight.first; cn != nil; cn = cn.next {
+		if cn.result.Due == due {
+			c.giveUp(cn, err)
 			return
 		}
 	}
 }
 
 // giveUp ends a request before its answer has ended. err is why.
-func (c *Client) giveUp(p *place, err error) {
-	if p.state == riding {
-		c.giveUpRider(p, err)
+func (c *Client) giveUp(cn *conn, err error) {
+	if cn.state == streaming {
+		c.giveUpStream(cn, err)
 		return
 	}
-	c.unopen(p, overdue(err))
-	c.end(p, err, targets.ClassOther, false)
+	c.unopen(cn, overdue(err))
+	c.end(cn, err, targets.ClassOther, false)
 }
 
-// overdue tells whether a request is given up because it took too long.
+// overdue reports whether a request is given up because it took too long.
 func overdue(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
 
 // unopen gives up opening a connection, if it is not open. If it took too long, the next one tries another address.
-func (c *Client) unopen(p *place, slow bool) {
-	switch p.state {
+func (c *Client) unopen(cn *conn, slow bool) {
+	switch cn.state {
 	case awaiting:
-		c.awaiting = without(c.awaiting, p)
+		c.awaiting = without(c.awaiting, cn)
 	case securing:
 		c.opening--
-		if slow && p.dial != nil {
-			p.host.silent(p.first + 1)
+		if slow && cn.dial != nil {
+			cn.host.silent(cn.first + 1)
 		}
 	case connecting:
 		c.opening--
 		if slow {
-			p.host.silent(p.first + p.tried)
+			cn.host.silent(cn.first + cn.tried)
 		}
 	}
 }
 
-// report reports the requests that have ended, and tells whether there were any.
+// report reports the requests that have ended, and reports whether there were any.
 func (c *Client) report(done func(targets.Result)) bool {
 	some := c.ended.first != nil
-	for p := c.ended.first; p != nil; p = c.ended.first {
-		c.ended.remove(p)
-		done(p.result)
-		c.park(p)
+	for cn := c.ended.first; cn != nil; cn = c.ended.first {
+		c.ended.remove(cn)
+		done(cn.result)
+		c.park(cn)
 	}
 	return some
 }
@@ -304,19 +304,19 @@ func (c *Client) Close() error {
 		return nil
 	}
 	c.closed = true
-	c.partAll()
+	c.closeSessionsGracefully()
 	c.closeHosts()
-	for _, p := range c.places {
-		if p.state == idle || p.state == carrying {
-			p.leave()
+	for _, cn := range c.conns {
+		if cn.state == idle || cn.state == sharing {
+			cn.closeGracefully()
 		} else {
-			p.hangUp()
+			cn.close()
 		}
-		if p.carrier != nil {
-			c.closeThree(p.carrier.three)
+		if cn.session != nil {
+			c.closeH3(cn.session.h3)
 		}
 	}
-	c.closeThrees()
+	c.closeAllH3()
 	c.poller.close()
 	c.thread.release()
 	return nil

@@ -110,8 +110,8 @@ func (r *rig) do() targets.Outcome {
 
 // timeOut lets all requests under way time out: their time is over now, however long it was to be.
 func (r *rig) timeOut() {
-	for p := r.c.inFlight.first; p != nil; p = p.next {
-		p.deadline = r.c.Now()
+	for cn := r.c.inFlight.first; cn != nil; cn = cn.next {
+		cn.deadline = r.c.Now()
 	}
 }
 

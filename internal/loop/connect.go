@@ -9,13 +9,13 @@ import (
 
 // connectInTurn is connect for a request that was begun, so that Send cannot refuse it any more. It waits until the address
 // of its host is known, and another connection may be opened.
-func (c *Client) connectInTurn(p *place) {
-	if p.host.names.known.Load() == nil || !c.mayOpen() {
-		p.state = awaiting
-		c.awaiting = append(c.awaiting, p)
+func (c *Client) connectInTurn(cn *conn) {
+	if cn.host.names.known.Load() == nil || !c.mayOpen() {
+		cn.state = awaiting
+		c.awaiting = append(c.awaiting, cn)
 		return
 	}
-	c.connect(p)
+	c.connect(cn)
 }
 
 // connectAwaiting opens the connections that had to wait, as far as that is possible now.
@@ -25,98 +25,98 @@ func (c *Client) connectAwaiting() {
 	}
 	all := c.awaiting
 	c.awaiting = nil
-	for _, p := range all {
-		c.connectInTurn(p)
+	for _, cn := range all {
+		c.connectInTurn(cn)
 	}
 }
 
-// connect opens a connection for a place, and for its request if it has one. It tries the first address not tried yet
+// connect opens a connection for a conn, and for its request if it has one. It tries the first address not tried yet
 // that does not refuse at once. The request is written when the connection is open.
-func (c *Client) connect(p *place) {
-	if p.wire.Three {
-		c.dial(p)
+func (c *Client) connect(cn *conn) {
+	if cn.wire.Three {
+		c.dial(cn)
 		return
 	}
-	known := p.host.names.known.Load()
-	for p.tried < len(known.peers) {
-		to := known.peers[(p.first+p.tried)%len(known.peers)]
-		p.tried++
-		switch err := c.open(p, to); {
+	known := cn.host.names.known.Load()
+	for cn.tried < len(known.peers) {
+		to := known.peers[(cn.first+cn.tried)%len(known.peers)]
+		cn.tried++
+		switch err := c.open(cn, to); {
 		case err == nil:
 			c.opening++
-			c.established(p)
+			c.established(cn)
 			return
 		case errors.Is(err, errPending):
-			p.state = connecting
+			cn.state = connecting
 			c.opening++
 			return
 		default:
-			p.refused(err)
+			cn.refused(err)
 		}
 	}
-	p.host.names.doubt()
-	err := p.connectErr
+	cn.host.names.doubt()
+	err := cn.connectErr
 	if err == nil {
 		err = known.err
 	}
-	c.unopened(p, &net.OpError{Op: "dial", Net: p.host.network, Err: err}, targets.ClassConnect)
+	c.unopened(cn, &net.OpError{Op: "dial", Net: cn.host.network, Err: err}, targets.ClassConnect)
 }
 
 // connected handles the result of an attempt to connect.
-func (c *Client) connected(p *place) {
-	if err := p.conn.connected(); err != nil {
+func (c *Client) connected(cn *conn) {
+	if err := cn.socket.connected(); err != nil {
 		c.opening--
-		p.refused(err)
-		c.connect(p)
+		cn.refused(err)
+		c.connect(cn)
 		return
 	}
-	c.established(p)
+	c.established(cn)
 }
 
 // established goes on with a connection that a peer accepted. The next connections use the same address.
-func (c *Client) established(p *place) {
-	p.host.peer = p.first + p.tried - 1
-	if p.wire.Name != "" || p.wire.Opens() {
-		c.secure(p)
+func (c *Client) established(cn *conn) {
+	cn.host.peer = cn.first + cn.tried - 1
+	if cn.wire.Name != "" || cn.wire.Opens() {
+		c.secure(cn)
 		return
 	}
 	c.opening--
-	c.opened(p)
+	c.opened(cn)
 }
 
 // opened writes the request, or keeps the connection for one.
-func (c *Client) opened(p *place) {
-	if p.carrier != nil {
-		c.carry(p)
+func (c *Client) opened(cn *conn) {
+	if cn.session != nil {
+		c.openSession(cn)
 		return
 	}
-	if !p.ahead {
-		if len(p.request) > 0 && p.socket != nil && !c.attend(p) { // what came before the message is no reply
-			c.end(p, p.socket.Settle(), targets.ClassProtocol, false)
+	if !cn.ahead {
+		if len(cn.request) > 0 && cn.messages != nil && !c.attend(cn) { // what came before the message is no reply
+			c.end(cn, cn.messages.Settle(), targets.ClassProtocol, false)
 			return
 		}
-		c.write(p)
+		c.write(cn)
 		return
 	}
-	p.ahead = false
-	if !c.settled(p) { // the server has closed it, or speaks first
-		c.drop(p)
+	cn.ahead = false
+	if !c.settled(cn) { // the server has closed it, or speaks first
+		c.drop(cn)
 		return
 	}
-	p.state, p.idleSince = idle, c.clock.Now()
-	p.host.idle.push(p)
+	cn.state, cn.idleSince = idle, c.clock.Now()
+	cn.host.idle.push(cn)
 }
 
 // refused notes that an address refused the connection.
-func (p *place) refused(err error) {
-	p.hangUp()
-	if p.connectErr == nil {
-		p.connectErr = err
+func (cn *conn) refused(err error) {
+	cn.close()
+	if cn.connectErr == nil {
+		cn.connectErr = err
 	}
 }
 
-// open starts to connect a place.
-func (c *Client) open(p *place, to peer) (err error) {
-	p.conn, err = connect(&c.poller, p.index, p.host.network, to, &c.locals)
+// open starts to connect.
+func (c *Client) open(cn *conn, to peer) (err error) {
+	cn.socket, err = connect(&c.poller, cn.index, cn.host.network, to, &c.locals)
 	return err
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// arrived tells whether there is something to read, even an end or an error.
+// arrived reports whether there is something to read, even an end or an error.
 func arrived(t *testing.T, s socket) bool {
 	t.Helper()
 	n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}, 0)
@@ -147,21 +147,21 @@ func TestResetWhileFull(t *testing.T) {
 				}
 			})}, targets.Local{}, 2)
 			expect(t, r.do(), 200, "")
-			p := r.c.hosts[0].idle.last
+			cn := r.c.hosts[0].idle.last
 			for junk, err := make([]byte, 1<<20), error(nil); !blocked(err); { // as a server does that does not read all of a body
-				if _, err = p.conn.send(junk); err != nil && !blocked(err) {
+				if _, err = cn.socket.send(junk); err != nil && !blocked(err) {
 					t.Fatal(err)
 				}
 			}
-			if r.mustSend(); p.state != writing || p.out != 0 {
-				t.Fatalf("state %d, %d bytes written, and there is no room", p.state, p.out)
+			if r.mustSend(); cn.state != writing || cn.out != 0 {
+				t.Fatalf("state %d, %d bytes written, and there is no room", cn.state, cn.out)
 			}
 			if !may {
 				r.c.most = 0 // as if as many as may be were being opened
 			}
 			close(cut)
 			if !may {
-				r.pollUntil("the wait for its turn", func() bool { return p.state == awaiting })
+				r.pollUntil("the wait for its turn", func() bool { return cn.state == awaiting })
 				r.c.most = 2
 			}
 			r.pollFor(2)

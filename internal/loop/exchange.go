@@ -13,66 +13,66 @@ import (
 const readsInARow = 8
 
 // handle handles an event. Events are edges: what is not used now must be remembered.
-func (c *Client) handle(p *place, what event) {
-	p.readable = p.readable || what&canRead != 0
-	p.hungUp = p.hungUp || what&peerClosed != 0 && !p.wire.Datagrams()
-	if p.socket != nil && (p.state == reading || p.state == ended || p.state == idle) && what&canWrite != 0 {
-		p.readable = true // a pong may have waited for room
+func (c *Client) handle(cn *conn, what event) {
+	cn.readable = cn.readable || what&canRead != 0
+	cn.hungUp = cn.hungUp || what&peerClosed != 0 && !cn.wire.Datagrams()
+	if cn.messages != nil && (cn.state == reading || cn.state == ended || cn.state == idle) && what&canWrite != 0 {
+		cn.readable = true // a pong may have waited for room
 	}
-	if p.secure != nil && p.state != writing && p.state != carrying {
-		p.stream.flush() // there may be room again
+	if cn.secure != nil && cn.state != writing && cn.state != sharing {
+		cn.tls.flush() // there may be room again
 	}
-	switch p.state {
+	switch cn.state {
 	case connecting:
 		if what&canWrite != 0 {
-			c.connected(p)
+			c.connected(cn)
 		}
 	case securing:
-		p.shake.signal()
+		cn.handshake.signal()
 	case writing:
-		if p.readable && p.discards() {
-			c.discard(p) // else both sides may wait until the other one reads
+		if cn.readable && cn.discards() {
+			c.discard(cn) // else both sides may wait until the other one reads
 		}
-		if what&canWrite != 0 && !c.write(p) {
-			c.reopen(p)
+		if what&canWrite != 0 && !c.write(cn) {
+			c.reopen(cn)
 		}
 	case reading:
-		if p.readable && !p.queued {
-			c.read(p)
+		if cn.readable && !cn.queued {
+			c.read(cn)
 		}
-	case carrying:
-		c.hearOf(p, what)
+	case sharing:
+		c.onEvent(cn, what)
 	case ended:
-		if p.readable && !c.settled(p) {
-			p.bye()
-			p.hangUp()
+		if cn.readable && !c.settled(cn) {
+			cn.sendClose()
+			cn.close()
 		}
 	case idle:
 		// The peer closed it, or sent unexpected data.
-		if p.readable && !c.settled(p) {
-			p.host.idle.remove(p)
-			c.drop(p)
+		if cn.readable && !c.settled(cn) {
+			cn.host.idle.remove(cn)
+			c.drop(cn)
 		}
 	}
 }
 
 // write writes the rest of the request. The answer is read only afterwards. If the server had closed
 // a reused connection before the first byte, write returns false and only notes the error: the request reached nobody.
-func (c *Client) write(p *place) bool {
-	if !p.begun && (len(p.request) > 0 || p.wire.Raw()) && c.wire.Halted() {
-		c.end(p, context.Canceled, targets.ClassOther, c.settled(p))
+func (c *Client) write(cn *conn) bool {
+	if !cn.begun && (len(cn.request) > 0 || cn.wire.Raw()) && c.wire.Halted() {
+		c.end(cn, context.Canceled, targets.ClassOther, c.settled(cn))
 		return true
 	}
-	p.state = writing
+	cn.state = writing
 	for {
-		b, err := p.unsent()
-		if err == nil && len(b) == 0 && (p.begun || !p.wire.Datagrams()) {
+		b, err := cn.unsent()
+		if err == nil && len(b) == 0 && (cn.begun || !cn.wire.Datagrams()) {
 			break
 		}
 		if err == nil {
 			var n int
-			if n, err = p.conn.send(b); err == nil {
-				p.took(n)
+			if n, err = cn.socket.send(b); err == nil {
+				cn.wrote(n)
 				continue
 			}
 			if blocked(err) {
@@ -80,183 +80,183 @@ func (c *Client) write(p *place) bool {
 			}
 		}
 		switch {
-		case !p.begun && p.reused:
-			p.writeErr = err
+		case !cn.begun && cn.reused:
+			cn.writeErr = err
 			return false
-		case !p.begun:
-			c.end(p, err, targets.ClassOther, false)
+		case !cn.begun:
+			c.end(cn, err, targets.ClassOther, false)
 			return true
 		}
 		// A server may answer and hang up before it has read the whole body. Its answer says more than our broken pipe.
-		p.writeErr, p.readable = err, true
+		cn.writeErr, cn.readable = err, true
 		break
 	}
 	switch {
-	case p.socket != nil:
-		c.spoke(p)
+	case cn.messages != nil:
+		c.spoke(cn)
 		return true
-	case !p.wire.Replies():
-		c.sent(p)
+	case !cn.wire.Replies():
+		c.sent(cn)
 		return true
 	}
-	p.state = reading
-	if p.readable {
-		c.read(p)
+	cn.state = reading
+	if cn.readable {
+		c.read(cn)
 	}
 	return true
 }
 
 // reopen opens another connection for a request that had to wait for room until the server hung up, without having read
 // it.
-func (c *Client) reopen(p *place) {
-	p.hangUp()
-	p.reused, p.writeErr = false, nil
-	c.connectInTurn(p)
+func (c *Client) reopen(cn *conn) {
+	cn.close()
+	cn.reused, cn.writeErr = false, nil
+	c.connectInTurn(cn)
 }
 
 // read reads the answer as far as it has arrived. A read that does not fill the buffer has emptied the socket, and
-// later data is another event; after a hang-up there is none.
-func (c *Client) read(p *place) {
+// later data is another event; after a close there is none.
+func (c *Client) read(cn *conn) {
 	switch {
-	case p.socket != nil:
-		c.readSocket(p)
+	case cn.messages != nil:
+		c.readSocket(cn)
 		return
-	case p.secure != nil:
-		c.readSecure(p)
+	case cn.secure != nil:
+		c.readSecure(cn)
 		return
 	}
-	datagrams := p.wire.Datagrams() // none of them says that there are no more, and an empty one is no end
+	datagrams := cn.wire.Datagrams() // none of them says that there are no more, and an empty one is no end
 	for range readsInARow {
-		n, err := p.conn.receive(c.buf)
+		n, err := cn.socket.receive(c.buf)
 		switch {
 		case err == nil:
 		case blocked(err):
-			p.readable = false
+			cn.readable = false
 			return
 		default:
-			c.end(p, err, targets.ClassProtocol, false)
+			c.end(cn, err, targets.ClassProtocol, false)
 			return
 		}
 		if n == 0 && !datagrams {
-			c.end(p, p.reply.EOF(), targets.ClassProtocol, false)
+			c.end(cn, cn.reply.EOF(), targets.ClassProtocol, false)
 			return
 		}
-		used, complete, err := p.reply.Feed(c.buf[:n])
-		p.in += used
+		used, complete, err := cn.reply.Feed(c.buf[:n])
+		cn.in += used
 		if complete || err != nil {
-			keep := err == nil && c.reusable(p) && (datagrams || n < len(c.buf) || c.drained(p))
-			c.end(p, err, targets.ClassProtocol, keep)
+			keep := err == nil && c.reusable(cn) && (datagrams || n < len(c.buf) || c.drained(cn))
+			c.end(cn, err, targets.ClassProtocol, keep)
 			return
 		}
-		if n < len(c.buf) && !p.hungUp && !datagrams {
-			p.readable = false
+		if n < len(c.buf) && !cn.hungUp && !datagrams {
+			cn.readable = false
 			return
 		}
 	}
-	c.readOn(p)
+	c.readOn(cn)
 }
 
-// reusable tells whether the connection can carry another request. The answer knows about data after it.
-func (c *Client) reusable(p *place) bool {
-	return !p.hungUp && p.writeErr == nil && !p.wire.Close && p.reply.KeepAlive()
+// reusable reports whether the connection can carry another request. The answer knows about data after it.
+func (c *Client) reusable(cn *conn) bool {
+	return !cn.hungUp && cn.writeErr == nil && !cn.wire.Close && cn.reply.KeepAlive()
 }
 
-// quiet looks whether there is nothing to read on a connection without a request, not even a hang-up.
-func (c *Client) quiet(p *place) bool {
-	if p.secure == nil && p.socket == nil && !p.discards() {
-		return c.drained(p)
+// quiet looks whether there is nothing to read on a connection without a request, not even a close.
+func (c *Client) quiet(cn *conn) bool {
+	if cn.secure == nil && cn.messages == nil && !cn.discards() {
+		return c.drained(cn)
 	}
-	p.readable = true
-	return c.settled(p)
+	cn.readable = true
+	return c.settled(cn)
 }
 
-// drained tells whether there is nothing to read, not even a hang-up. A byte that it reads is lost, and so is the
+// drained reports whether there is nothing to read, not even a close. A byte that it reads is lost, and so is the
 // connection.
-func (c *Client) drained(p *place) bool {
-	_, err := p.conn.receive(c.buf[:1])
+func (c *Client) drained(cn *conn) bool {
+	_, err := cn.socket.receive(c.buf[:1])
 	return blocked(err)
 }
 
 // resume goes on with the reads that gave way to other connections.
 func (c *Client) resume() {
 	c.turn, c.unread = c.unread, c.turn[:0]
-	for _, p := range c.turn {
-		p.queued = false
-		if p.state == carrying {
-			c.converse(p)
+	for _, cn := range c.turn {
+		cn.queued = false
+		if cn.state == sharing {
+			c.readSession(cn)
 		}
 		switch {
-		case p.state == reading && (p.readable || p.secure != nil):
-			c.read(p)
-		case (p.socket != nil || p.discards()) && (p.state == idle || p.state == ended):
-			c.handle(p, canRead)
+		case cn.state == reading && (cn.readable || cn.secure != nil):
+			c.read(cn)
+		case (cn.messages != nil || cn.discards()) && (cn.state == idle || cn.state == ended):
+			c.handle(cn, canRead)
 		}
 	}
 }
 
-// end ends the request of a place, and keeps the connection or closes it. rest is the class if err does not determine
+// end ends the request of a conn, and keeps the connection or closes it. rest is the class if err does not determine
 // it. It reads the clock each time: a batch takes longer than the allowed error of Done.
-func (c *Client) end(p *place, err error, rest string, keep bool) {
+func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	now := c.clock.Now()
-	if err == nil && now > p.deadline {
+	if err == nil && now > cn.deadline {
 		err, keep = os.ErrDeadlineExceeded, false
 	}
-	if err != nil && p.writeErr != nil {
-		err = p.writeErr
+	if err != nil && cn.writeErr != nil {
+		err = cn.writeErr
 	}
-	r := &p.result
+	r := &cn.result
 	r.Done, c.latest = now, now
 	earlier := r.Outcome // of redirects
-	r.Outcome = p.wire.Outcome(p.heard(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
-	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(p.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(p.out)+earlier.BytesOut
-	next, to := c.redirected(p, err)
-	p.release()
-	if p.socket != nil {
+	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
+	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(cn.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(cn.out)+earlier.BytesOut
+	next, to := c.redirected(cn, err)
+	cn.release()
+	if cn.messages != nil {
 		if err != nil && !keep {
-			p.socket.Fail(err)
+			cn.messages.Fail(err)
 		}
 		if !keep {
-			p.bye()
+			cn.sendClose()
 		}
-		in, out := p.socket.Counted()
+		in, out := cn.messages.Counted()
 		r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+in, r.Outcome.BytesOut+out
 	}
 	if keep {
 		c.closedInARow = 0
 	} else {
-		p.hangUp()
+		cn.close()
 		if err == nil {
 			c.closedInARow++
 		}
 	}
-	p.readable = false
+	cn.readable = false
 	if next != nil {
-		c.follow(p, next, to)
+		c.follow(cn, next, to)
 		return
 	}
-	p.state = ended
-	c.inFlight.remove(p)
-	c.ended.push(p)
+	cn.state = ended
+	c.inFlight.remove(cn)
+	c.ended.push(cn)
 }
 
-// heard returns the answer to the request of a place, as far as it came.
-func (p *place) heard() check.Answer {
-	if p.state == riding && p.rider.begun {
-		return p.rider.stream
+// currentAnswer returns the answer to the request of a conn, as far as it came.
+func (cn *conn) currentAnswer() check.Answer {
+	if cn.state == streaming && cn.stream.begun {
+		return cn.stream.http
 	}
-	if p.socket != nil {
-		return p.socket
+	if cn.messages != nil {
+		return cn.messages
 	}
-	return p.reply
+	return cn.reply
 }
 
 // release frees what a large answer has taken.
-func (p *place) release() {
-	if p.state == riding {
-		if p.rider.begun && !p.rider.stream.Lasts() {
-			p.rider.stream.Release()
+func (cn *conn) release() {
+	if cn.state == streaming {
+		if cn.stream.begun && !cn.stream.http.Lasts() {
+			cn.stream.http.Release()
 		}
 		return
 	}
-	p.reply.Release()
+	cn.reply.Release()
 }

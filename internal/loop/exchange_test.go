@@ -164,9 +164,9 @@ func TestPartialWrites(t *testing.T) {
 	for range 20 {
 		r.poll(time.Millisecond)
 	}
-	p := r.c.places[0]
-	if p.state != writing || p.out == 0 || p.out >= size {
-		t.Errorf("state %d, %d bytes written, to a server that reads none", p.state, p.out)
+	cn := r.c.conns[0]
+	if cn.state != writing || cn.out == 0 || cn.out >= size {
+		t.Errorf("state %d, %d bytes written, to a server that reads none", cn.state, cn.out)
 	}
 	close(goOn)
 	r.pollFor(1)
@@ -195,8 +195,8 @@ func TestIdleConnectionsClosed(t *testing.T) {
 		got := r.do()
 		expect(t, got, 200, "")
 		r.pollUntil("the hang-up is noticed", func() bool { return r.c.hosts[0].idle.first == nil })
-		if len(r.c.places) != 1 {
-			t.Fatalf("request %d: %d places, one is free each time", i, len(r.c.places))
+		if len(r.c.conns) != 1 {
+			t.Fatalf("request %d: %d places, one is free each time", i, len(r.c.conns))
 		}
 	}
 }
@@ -223,7 +223,7 @@ func TestResetBeforeWrite(t *testing.T) {
 	expect(t, r.do(), 200, "")
 	close(cut)
 	<-isCut // and no Poll that would notice
-	await.True(t, "the reset", func() bool { return arrived(t, r.c.places[0].conn) })
+	await.True(t, "the reset", func() bool { return arrived(t, r.c.conns[0].socket) })
 	got := r.do()
 	expect(t, got, 200, "")
 	if got.BytesOut != int64(len(r.c.wire.Request)) || requests.Load() != 2 || connections.Load() != 2 {
@@ -260,7 +260,7 @@ func TestResetWhileWriting(t *testing.T) {
 	expect(t, r.do(), 0, targets.ClassReset)
 }
 
-// An answer and a hang-up in one event are both handled.
+// An answer and a close in one event are both handled.
 func TestFarewell(t *testing.T) {
 	say, said := make(chan struct{}), make(chan struct{})
 	url := serve(t, func(c *net.TCPConn) {
@@ -273,7 +273,7 @@ func TestFarewell(t *testing.T) {
 	})
 	r := newRig(t, targets.Spec{URL: url, Timeout: time.Hour}, targets.Local{}, 1)
 	r.mustSend()
-	r.pollUntil("the request is written", func() bool { return r.c.places[0].state == reading })
+	r.pollUntil("the request is written", func() bool { return r.c.conns[0].state == reading })
 	close(say)
 	<-said // no Poll before both are there
 	r.pollFor(1)
@@ -304,7 +304,7 @@ func TestAnswerAfterTheTimeout(t *testing.T) {
 	})
 	close(answer)
 	await.Closed(t, "the answer", answered)
-	await.True(t, "the answer here", func() bool { return arrived(t, r.c.places[0].conn) })
+	await.True(t, "the answer here", func() bool { return arrived(t, r.c.conns[0].socket) })
 	r.timeOut()
 	r.pollFor(1)
 	expect(t, r.got[0].Outcome, 200, targets.ClassTimeout)
@@ -344,7 +344,7 @@ func TestSlowAnswer(t *testing.T) {
 		}
 	}
 	check(time.Hour, func(r *rig) {
-		r.pollUntil("the heads, and a part of the bodies", func() bool { return r.c.places[0].in > 50 && r.c.places[1].in > 50 })
+		r.pollUntil("the heads, and a part of the bodies", func() bool { return r.c.conns[0].in > 50 && r.c.conns[1].in > 50 })
 		r.timeOut()
 	})
 	if await.Acceptance() { // a slow machine may not read the heads in that time
@@ -380,8 +380,8 @@ func TestIdleLimit(t *testing.T) {
 		r.mustSend()
 	}
 	r.pollFor(4)
-	for p := r.c.hosts[0].idle.first; p != nil; p = p.next {
-		p.idleSince -= int64(r.c.wire.IdleLimit) + 1
+	for cn := r.c.hosts[0].idle.first; cn != nil; cn = cn.next {
+		cn.idleSince -= int64(r.c.wire.IdleLimit) + 1
 	}
 	expect(t, r.do(), 200, "")
 	if n := s.Connections(); n != 5 || r.c.hosts[0].idle.first != r.c.hosts[0].idle.last {

@@ -11,9 +11,9 @@ type host struct {
 	network  string // "tcp", "udp" or "unix"
 	endpoint endpoint
 	names    *names
-	idle     list   // its connections without a request; the last one became idle last, and is used first
-	coming   *place // of HTTP/2: a connection that is being opened, and has room for riders
-	peer     int    // index of the address that was connected to last
+	idle     list  // its connections without a request; the last one became idle last, and is used first
+	coming   *conn // of HTTP/2: a connection that is being opened, and has room for streams
+	peer     int   // index of the address that was connected to last
 }
 
 // An endpoint is what connections must have in common to be interchangeable: where they lead, the name in TLS, and what they
@@ -30,7 +30,7 @@ func endpointOf(w *targets.Wire) endpoint {
 
 // openHosts finds the server of each step. Those with the same endpoint are one. Requests of noop have a host without names.
 func (c *Client) openHosts() error {
-	c.of = map[*targets.Wire]*host{}
+	c.byWire = map[*targets.Wire]*host{}
 	rests := &host{}
 	for i, w := range c.wire.Steps() {
 		h := rests
@@ -41,7 +41,7 @@ func (c *Client) openHosts() error {
 				return fmt.Errorf("look up %s: %w", w.Address, err)
 			}
 		}
-		if c.of[w] = h; i == 0 {
+		if c.byWire[w] = h; i == 0 {
 			c.only = h
 		} else if h != c.only {
 			c.only = nil

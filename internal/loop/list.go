@@ -1,52 +1,52 @@
 package loop
 
-// A list links places through their own fields: it does not allocate, and any place can be removed. A place is in one
+// A list links conns through their own fields: it does not allocate, and any conn can be removed. A conn is in one
 // list at a time.
-type list struct{ first, last *place }
+type list struct{ first, last *conn }
 
-// push adds a place at the end.
-func (l *list) push(p *place) { l.link(l.last, p, nil) }
+// push adds a conn at the end.
+func (l *list) push(cn *conn) { l.link(l.last, cn, nil) }
 
-// insert adds a place before those that have later deadlines. The list is in the order of deadlines. Nearly always the
-// place is the last one: nearly all have the same timeout.
-func (l *list) insert(p *place) {
-	if l.last == nil || l.last.deadline <= p.deadline {
-		l.push(p)
+// insert adds a conn before those that have later deadlines. The list is in the order of deadlines. Nearly always the
+// conn is the last one: nearly all have the same timeout.
+func (l *list) insert(cn *conn) {
+	if l.last == nil || l.last.deadline <= cn.deadline {
+		l.push(cn)
 		return
 	}
-	prev, next := (*place)(nil), l.first
-	for next != nil && next.deadline <= p.deadline {
+	prev, next := (*conn)(nil), l.first
+	for next != nil && next.deadline <= cn.deadline {
 		prev, next = next, next.next
 	}
-	l.link(prev, p, next)
+	l.link(prev, cn, next)
 }
 
-// link puts a place between two others; nil is an end of the list.
-func (l *list) link(prev, p, next *place) {
-	p.prev, p.next = prev, next
+// link puts a conn between two others; nil is an end of the list.
+func (l *list) link(prev, cn, next *conn) {
+	cn.prev, cn.next = prev, next
 	if prev == nil {
-		l.first = p
+		l.first = cn
 	} else {
-		prev.next = p
+		prev.next = cn
 	}
 	if next == nil {
-		l.last = p
+		l.last = cn
 	} else {
-		next.prev = p
+		next.prev = cn
 	}
 }
 
-// remove removes a place that is in this list.
-func (l *list) remove(p *place) {
-	if p.prev == nil {
-		l.first = p.next
+// remove removes a conn that is in this list.
+func (l *list) remove(cn *conn) {
+	if cn.prev == nil {
+		l.first = cn.next
 	} else {
-		p.prev.next = p.next
+		cn.prev.next = cn.next
 	}
-	if p.next == nil {
-		l.last = p.prev
+	if cn.next == nil {
+		l.last = cn.prev
 	} else {
-		p.next.prev = p.prev
+		cn.next.prev = cn.prev
 	}
-	p.prev, p.next = nil, nil
+	cn.prev, cn.next = nil, nil
 }

@@ -31,7 +31,7 @@ func (l *locals) of(v4 bool) []net.IP {
 	return l.v6
 }
 
-// fits tells whether a peer can be reached.
+// fits reports whether a peer can be reached.
 func (l *locals) fits(peer netip.Addr) bool {
 	return len(l.v4)+len(l.v6) == 0 || len(l.of(peer.Is4())) > 0
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // TestMix: each request is the step of its number, at the host of that step, over connections that are kept for each
-// host. With as many places as hosts none is closed; with fewer, the one that is idle for longest makes room.
+// host. With as many conns as hosts none is closed; with fewer, the one that is idle for longest makes room.
 func TestMix(t *testing.T) {
 	var mu sync.Mutex
 	var lines []string
@@ -73,7 +73,7 @@ func TestMix(t *testing.T) {
 			t.Errorf("%d places: %v connections", c.connections, opened)
 		}
 		mu.Unlock()
-		if n := len(r.c.places); n != c.connections {
+		if n := len(r.c.conns); n != c.connections {
 			t.Errorf("%d places", n)
 		}
 	}

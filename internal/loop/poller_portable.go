@@ -17,7 +17,7 @@ type poller struct {
 	timer  *time.Timer
 }
 
-// A taken event is one of the last look, of the socket of a place.
+// A taken event is one of the last look, of the socket of a conn.
 type taken struct {
 	index int32
 	what  event

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// arrived tells whether there is something to read, even an end or an error.
+// arrived reports whether there is something to read, even an end or an error.
 func arrived(t *testing.T, s socket) bool {
 	t.Helper()
 	s.poller.mu.Lock()

@@ -236,10 +236,10 @@ func TestKeyUpdateFlood(t *testing.T) {
 	spec.Timeout = 2 * time.Second
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
-	p, most := r.c.places[0], 0
+	cn, most := r.c.conns[0], 0
 	for len(r.got) == 0 {
-		if r.poll(time.Millisecond); p.stream != nil {
-			most = max(most, cap(p.stream.out))
+		if r.poll(time.Millisecond); cn.tls != nil {
+			most = max(most, cap(cn.tls.out))
 		}
 	}
 	// When a reply finds no room, package tls does not take up the new keys, and the next record is wrong. On a slow

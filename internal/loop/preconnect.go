@@ -42,32 +42,32 @@ func (c *Client) openAhead(step int) {
 		return
 	}
 	if wire.Streams > 0 {
-		p := c.newCarrier(c.clock.Now(), h, wire)
-		p.ahead = true
-		c.connect(p)
+		cn := c.newSession(c.clock.Now(), h, wire)
+		cn.ahead = true
+		c.connect(cn)
 		return
 	}
-	p := c.vacant()
-	p.wire = wire
-	p.begin(targets.Result{}, 0, h)
-	p.ahead = true
-	c.connect(p)
+	cn := c.vacant()
+	cn.wire = wire
+	cn.begin(targets.Result{}, 0, h)
+	cn.ahead = true
+	c.connect(cn)
 }
 
 // settle gives up connections that are still being opened ahead, and returns how many are open.
 func (c *Client) settle() int {
 	open := 0
-	for _, p := range c.places {
+	for _, cn := range c.conns {
 		switch {
-		case p.ahead:
-			p.ahead = false
+		case cn.ahead:
+			cn.ahead = false
 			c.opening--
-			if p.carrier != nil {
-				c.close(p)
+			if cn.session != nil {
+				c.closeSession(cn)
 				continue
 			}
-			c.drop(p)
-		case p.state == idle, p.state == carrying:
+			c.drop(cn)
+		case cn.state == idle, cn.state == sharing:
 			open++
 		}
 	}

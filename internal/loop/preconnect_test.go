@@ -82,7 +82,7 @@ func TestPreconnectFails(t *testing.T) {
 	}
 }
 
-// Nobody answers: the end of ctx ends it, and requests find free places.
+// Nobody answers: the end of ctx ends it, and requests find free conns.
 func TestPreconnectEnds(t *testing.T) {
 	address := deaf(t)
 	r := newRig(t, targets.Spec{URL: "http://" + address.String(), Timeout: 100 * time.Millisecond}, targets.Local{}, openingAtOnce+50)
@@ -91,7 +91,7 @@ func TestPreconnectEnds(t *testing.T) {
 	if n := r.c.Preconnect(ctx, openingAtOnce+50, 0); n != 0 || r.c.opening != 0 {
 		t.Errorf("%d connections are open, %d are being opened", n, r.c.opening)
 	}
-	if n := len(r.c.places); n != openingAtOnce {
+	if n := len(r.c.conns); n != openingAtOnce {
 		t.Errorf("%d were tried at the same time, want %d", n, openingAtOnce)
 	}
 	expect(t, r.do(), 0, targets.ClassTimeout)
@@ -165,11 +165,11 @@ func TestNoStampedeAfterResets(t *testing.T) {
 	close(cut)
 	reset.Wait()
 	now := r.c.Now()
-	for p := r.c.hosts[0].idle.first; p != nil; p = p.next {
-		for p != good && !arrived(t, p.conn) { // on its way
+	for cn := r.c.hosts[0].idle.first; cn != nil; cn = cn.next {
+		for cn != good && !arrived(t, cn.socket) { // on its way
 			time.Sleep(time.Millisecond)
 		}
-		p.idleSince = now + int64(time.Hour) // as if each was idle for no time, however slow the test is
+		cn.idleSince = now + int64(time.Hour) // as if each was idle for no time, however slow the test is
 	}
 	r.aimAt(deaf(t))
 	for r.send() {
@@ -261,11 +261,11 @@ func TestIdleConnectionIsLookedAt(t *testing.T) {
 			expect(t, r.do(), 200, "")
 			close(end)
 			<-ended
-			p := r.c.hosts[0].idle.last
-			for !arrived(t, p.conn) { // on its way
+			cn := r.c.hosts[0].idle.last
+			for !arrived(t, cn.socket) { // on its way
 				time.Sleep(time.Millisecond)
 			}
-			p.idleSince -= int64(r.c.wire.LookAfter)
+			cn.idleSince -= int64(r.c.wire.LookAfter)
 			expect(t, r.do(), 200, "")
 		})
 	}

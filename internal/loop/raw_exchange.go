@@ -8,35 +8,35 @@ import (
 )
 
 // sent ends a request that expects no reply, once it is written.
-func (c *Client) sent(p *place) {
-	err, readable := p.writeErr, p.readable
+func (c *Client) sent(cn *conn) {
+	err, readable := cn.writeErr, cn.readable
 	if err == nil {
-		err = p.earlier
+		err = cn.earlier
 	}
-	c.end(p, err, targets.ClassOther, err == nil && !p.hungUp && !p.wire.Close)
-	if readable && p.conn.open() && !c.discard(p) {
-		p.hangUp()
+	c.end(cn, err, targets.ClassOther, err == nil && !cn.hungUp && !cn.wire.Close)
+	if readable && cn.socket.open() && !c.discard(cn) {
+		cn.close()
 	}
 }
 
-// discards tells whether what comes while no request is under way is thrown away: no reply is expected.
-func (p *place) discards() bool { return p.wire.Raw() && !p.wire.Replies() }
+// discards reports whether what comes while no request is under way is thrown away: no reply is expected.
+func (cn *conn) discards() bool { return cn.wire.Raw() && !cn.wire.Replies() }
 
 // discard throws away what came, so that the server can go on sending. It reports false if the connection has ended. An
 // error of an earlier datagram waits for the next request on the socket.
-func (c *Client) discard(p *place) bool {
+func (c *Client) discard(cn *conn) bool {
 	for range readsInARow {
-		n, err := p.conn.receive(c.buf)
+		n, err := cn.socket.receive(c.buf)
 		switch {
 		case blocked(err):
-			p.readable = false
+			cn.readable = false
 			return true
-		case errors.Is(err, syscall.ECONNREFUSED) && p.wire.Datagrams():
-			p.earlier = err
-		case err != nil, n == 0 && !p.wire.Datagrams():
+		case errors.Is(err, syscall.ECONNREFUSED) && cn.wire.Datagrams():
+			cn.earlier = err
+		case err != nil, n == 0 && !cn.wire.Datagrams():
 			return false
 		}
 	}
-	c.readOn(p) // others get their turn
+	c.readOn(cn) // others get their turn
 	return true
 }

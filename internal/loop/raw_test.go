@@ -38,7 +38,7 @@ func TestRawClosed(t *testing.T) {
 	const n = 5
 	for range n {
 		expect(t, r.do(), 0, "")
-		r.pollUntil("the end of the connection", func() bool { return !r.c.places[0].conn.open() })
+		r.pollUntil("the end of the connection", func() bool { return !r.c.conns[0].socket.open() })
 	}
 	if accepted.Load() != n {
 		t.Errorf("%d connections, want %d", accepted.Load(), n)
@@ -59,9 +59,9 @@ func TestClosedWithoutReply(t *testing.T) {
 		if line := <-lines; line != fmt.Sprintln(n) {
 			t.Errorf("line %q", line)
 		}
-		p := r.c.places[0]
-		await.True(t, "the end of the connection", func() bool { return arrived(t, p.conn) })
-		p.idleSince = r.c.Now() // it was idle only briefly
+		cn := r.c.conns[0]
+		await.True(t, "the end of the connection", func() bool { return arrived(t, cn.socket) })
+		cn.idleSince = r.c.Now() // it was idle only briefly
 	}
 }
 

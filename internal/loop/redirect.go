@@ -9,66 +9,66 @@ import (
 // mostRedirected is how many servers that redirects led to are known, unless more are needed at the same time.
 const mostRedirected = 64
 
-// redirected returns the request that the answer to the one of a place asks for, and where it goes; nil if there is none.
+// redirected returns the request that the answer to the one of a conn asks for, and where it goes; nil if there is none.
 // err is why there is no whole answer.
-func (c *Client) redirected(p *place, err error) (*targets.Wire, *host) {
-	if err != nil || p.wire.Redirects == 0 {
+func (c *Client) redirected(cn *conn, err error) (*targets.Wire, *host) {
+	if err != nil || cn.wire.Redirects == 0 {
 		return nil, nil
 	}
-	next, err := p.wire.Follow(p.heard(), p.result.Call.Session)
+	next, err := cn.wire.Follow(cn.currentAnswer(), cn.result.Call.Session)
 	if next == nil && err == nil {
 		return nil, nil
 	}
-	if err == nil && p.hops < p.wire.Redirects {
+	if err == nil && cn.hops < cn.wire.Redirects {
 		to, err := c.hostOf(next, c.wakeup.signal)
 		if err == nil {
-			p.hops++
+			cn.hops++
 			return next, to
 		}
 	}
-	p.result.Outcome.Class = targets.ClassRedirect
+	cn.result.Outcome.Class = targets.ClassRedirect
 	return nil, nil
 }
 
-// follow goes on with the request that a redirect asks for. The place has the connection of the answer, if that was kept.
+// follow goes on with the request that a redirect asks for. The conn has the connection of the answer, if that was kept.
 // The deadline stays.
-func (c *Client) follow(p *place, next *targets.Wire, to *host) {
-	if p.state == riding {
-		p.wire, p.host, p.rider.on, p.rider.begun, p.rider.moved = next, to, nil, false, false
-		p.restart()
-		c.stranded = append(c.stranded, p) // Poll finds it a connection
+func (c *Client) follow(cn *conn, next *targets.Wire, to *host) {
+	if cn.state == streaming {
+		cn.wire, cn.host, cn.stream.on, cn.stream.begun, cn.stream.moved = next, to, nil, false, false
+		cn.restart()
+		c.unassigned = append(c.unassigned, cn) // Poll finds it a connection
 		return
 	}
-	if to != p.host && p.conn.open() {
-		p = c.elsewhere(p, to)
+	if to != cn.host && cn.socket.open() {
+		cn = c.elsewhere(cn, to)
 	}
-	p.wire, p.host, p.request = next, to, next.Request
-	p.restart()
-	p.beginReply()
-	if p.reused = p.conn.open(); p.reused {
-		if c.write(p) {
+	cn.wire, cn.host, cn.request = next, to, next.Request
+	cn.restart()
+	cn.beginReply()
+	if cn.reused = cn.socket.open(); cn.reused {
+		if c.write(cn) {
 			return
 		}
-		p.hangUp()
-		p.reused, p.writeErr = false, nil
+		cn.close()
+		cn.reused, cn.writeErr = false, nil
 	}
-	c.connectInTurn(p)
+	c.connectInTurn(cn)
 }
 
-// elsewhere moves a request to a place that leads to another host, or has no connection. If there is none, it closes the
-// connection of its own place.
-func (c *Client) elsewhere(p *place, to *host) *place {
+// elsewhere moves a request to a conn that leads to another host, or has no connection. If there is none, it closes the
+// connection of its own conn.
+func (c *Client) elsewhere(cn *conn, to *host) *conn {
 	held := c.held
 	q := c.take(c.clock.Now(), to)
-	c.held = held // it tells of Send
+	c.held = held // it is about Send
 	if q == nil {
-		p.leave()
-		return p
+		cn.closeGracefully()
+		return cn
 	}
-	q.result, q.deadline, q.hops = p.result, p.deadline, p.hops
-	c.inFlight.remove(p)
+	q.result, q.deadline, q.hops = cn.result, cn.deadline, cn.hops
+	c.inFlight.remove(cn)
 	c.inFlight.insert(q)
-	c.park(p)
+	c.park(cn)
 	return q
 }
 
@@ -79,17 +79,17 @@ func (c *Client) forget() {
 		return
 	}
 	needed := map[*host]bool{}
-	for _, p := range c.places {
-		if p.state != free && p.state != idle && (p.state != carrying || p.carrier.riders > 0) {
-			needed[p.host] = true
+	for _, cn := range c.conns {
+		if cn.state != free && cn.state != idle && (cn.state != sharing || cn.session.streams > 0) {
+			needed[cn.host] = true
 		}
 	}
 	for i, h := range c.hosts[c.steps:] {
 		if needed[h] {
 			continue
 		}
-		for p := h.idle.first; p != nil; p = h.idle.first {
-			c.retire(p)
+		for cn := h.idle.first; cn != nil; cn = h.idle.first {
+			c.retire(cn)
 		}
 		h.names.close()
 		c.hosts = slices.Delete(c.hosts, c.steps+i, c.steps+i+1)

@@ -238,8 +238,8 @@ func TestRedirectToNowhere(t *testing.T) {
 		r := newRig(t, targets.Spec{URL: serve(t, answer(redirect)), Redirects: 5, Timeout: time.Hour}, targets.Local{AllowHost: func(string) bool { return true }}, 1)
 		r.mustSend()
 		if want == targets.ClassTimeout {
-			p := r.c.places[0]
-			r.pollUntil("the second request", func() bool { return p.hops == 1 && p.state == reading })
+			cn := r.c.conns[0]
+			r.pollUntil("the second request", func() bool { return cn.hops == 1 && cn.state == reading })
 			r.timeOut()
 		}
 		r.pollFor(1)
@@ -341,8 +341,8 @@ func TestRedirectsToManyServers(t *testing.T) {
 			t.Errorf("%d servers are known, want %d", n, 1+mostRedirected)
 		}
 		open := 0
-		for _, p := range r.c.places {
-			if p.conn.open() {
+		for _, cn := range r.c.conns {
+			if cn.socket.open() {
 				open++
 			}
 		}

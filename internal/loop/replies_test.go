@@ -46,21 +46,21 @@ func (k *keyFlood) send(t *testing.T, c *tls.Conn, s *sealer) *sealer {
 }
 
 // fill lets a server ask until a reply of p finds no room.
-func (k *keyFlood) fill(r *rig, p *place) {
+func (k *keyFlood) fill(r *rig, cn *conn) {
 	r.t.Helper()
-	r.pollUntil("the answer has begun", func() bool { return p.in > 0 })
-	limitBuffer(r.t, p.conn, 4096)
+	r.pollUntil("the answer has begun", func() bool { return cn.in > 0 })
+	limitBuffer(r.t, cn.socket, 4096)
 	// What is full for a moment may have room again when the server's system has taken over what was sent.
 	full := func() bool {
-		for began := time.Now(); len(p.stream.out) > 0 && time.Since(began) < 50*time.Millisecond; {
+		for began := time.Now(); len(cn.tls.out) > 0 && time.Since(began) < 50*time.Millisecond; {
 			r.poll(5 * time.Millisecond)
 		}
-		return len(p.stream.out) > 0
+		return len(cn.tls.out) > 0
 	}
-	for head := p.in; !full(); {
+	for head := cn.in; !full(); {
 		k.batch <- struct{}{}
 		k.chunks += keysInBatch
-		r.pollUntil("a batch", func() bool { return p.in >= head+6*k.chunks })
+		r.pollUntil("a batch", func() bool { return cn.in >= head+6*k.chunks })
 	}
 	close(k.batch)
 }
@@ -85,7 +85,7 @@ func TestRepliesWaitForRoom(t *testing.T) {
 	})
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
-	k.fill(r, r.c.places[0])
+	k.fill(r, r.c.conns[0])
 	var err error
 	r.pollUntil("the server has read", func() bool {
 		select {
@@ -123,7 +123,7 @@ func TestUnreadRepliesEndAConnection(t *testing.T) {
 	spec.Timeout = 30 * time.Second
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
-	k.fill(r, r.c.places[0])
+	k.fill(r, r.c.conns[0])
 	r.pollFor(1)
 	expect(t, r.got[0].Outcome, 200, "")
 	expect(t, r.do(), 200, "")
@@ -133,7 +133,7 @@ func TestUnreadRepliesEndAConnection(t *testing.T) {
 }
 
 // When a handshake is given up, its goroutine may keep the socket for a moment. The events of that must not reach the next
-// connection of the place.
+// connection of the conn.
 func TestAbandonedSocketHasNoEvents(t *testing.T) {
 	accepted := make(chan net.Conn, 1)
 	r := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {
@@ -141,15 +141,15 @@ func TestAbandonedSocketHasNoEvents(t *testing.T) {
 		<-t.Context().Done()
 	})}, targets.Local{}, 1)
 	c := r.c
-	p := c.vacant()
-	p.begin(targets.Result{}, 0, c.hosts[0])
-	if err := c.open(p, c.hosts[0].names.known.Load().peers[0]); err != nil && !errors.Is(err, errPending) {
+	cn := c.vacant()
+	cn.begin(targets.Result{}, 0, c.hosts[0])
+	if err := c.open(cn, c.hosts[0].names.known.Load().peers[0]); err != nil && !errors.Is(err, errPending) {
 		t.Fatal(err)
 	}
-	conn, server := p.conn, <-accepted
+	conn, server := cn.socket, <-accepted
 	defer conn.close()
-	p.shake = &shake{client: c, place: p, conn: conn, event: make(chan struct{}, 1), gone: make(chan struct{})} // whose goroutine is slow
-	p.hangUp()
+	cn.handshake = &handshake{client: c, conn: cn, socket: conn, event: make(chan struct{}, 1), abandoned: make(chan struct{})} // whose goroutine is slow
+	cn.close()
 	if _, err := server.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -159,5 +159,5 @@ func TestAbandonedSocketHasNoEvents(t *testing.T) {
 	if n, err := c.poller.look(); n != 0 || err != nil {
 		t.Errorf("%d events, %v", n, err)
 	}
-	c.free.push(p)
+	c.free.push(cn)
 }

@@ -20,11 +20,11 @@ type socket struct {
 // noSocket is a socket without a connection.
 func noSocket() socket { return socket{fd: -1} }
 
-// open tells whether there is a connection, or an attempt to open one.
+// open reports whether there is a connection, or an attempt to open one.
 func (s socket) open() bool { return s.fd >= 0 }
 
 // connect starts to connect; over TCP, errPending is the usual result. The socket is registered only afterwards, because
-// an unconnected socket reports a hang-up. The socket is open even if there is an error.
+// an unconnected socket reports a close. The socket is open even if there is an error.
 func connect(p *poller, index int32, network string, to peer, from *locals) (socket, error) {
 	kind := unix.SOCK_STREAM
 	if network == "udp" {

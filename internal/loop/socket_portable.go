@@ -27,7 +27,7 @@ type socket struct{ *pipe }
 // A pipe is the state of a socket. Its fields are guarded by the lock of the poller, except for those that never change.
 type pipe struct {
 	poller    *poller
-	index     int32 // of its place
+	index     int32 // of its conn
 	datagrams bool
 	cancel    context.CancelFunc // ends the attempt to connect
 	changed   sync.Cond          // its goroutines may go on
@@ -52,7 +52,7 @@ type pipe struct {
 // noSocket is a socket without a connection.
 func noSocket() socket { return socket{} }
 
-// open tells whether there is a connection, or an attempt to open one.
+// open reports whether there is a connection, or an attempt to open one.
 func (s socket) open() bool { return s.pipe != nil }
 
 // connect starts to connect, and returns errPending.

@@ -41,7 +41,7 @@ func (wouldBlock) Error() string   { return "it would have to wait" }
 func (wouldBlock) Timeout() bool   { return true }
 func (wouldBlock) Temporary() bool { return true }
 
-// blocked tells whether a read or a write would have to wait.
+// blocked reports whether a read or a write would have to wait.
 func blocked(err error) bool {
 	return err == error(wouldBlock{}) //nolint:errorlint // package tls wraps an error that it keeps
 }

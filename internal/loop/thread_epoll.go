@@ -37,7 +37,7 @@ func (t *thread) until(now, until, latest int64) int64 {
 	return min(until, max(t.yielded+yieldEvery, now+yieldRoom))
 }
 
-// yield reschedules the calling goroutine, if it is due and nothing else is due for wait ns. It tells whether it did.
+// yield reschedules the calling goroutine, if it is due and nothing else is due for wait ns. It reports whether it did.
 func (t *thread) yield(now, wait int64) bool {
 	if wait < yieldRoom || now-t.yielded < yieldEvery {
 		return false

@@ -34,5 +34,5 @@ func (w *wakeup) sleep() bool {
 
 func (w *wakeup) awake() { w.asleep.Store(false) }
 
-// consume tells whether there was a signal since the last call.
+// consume reports whether there was a signal since the last call.
 func (w *wakeup) consume() bool { return w.signaled.Load() && w.signaled.Swap(false) }

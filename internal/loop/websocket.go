@@ -11,134 +11,134 @@ import (
 var errTorn = errors.New("the server does not read what it asks for")
 
 // spoke goes on after a message, or instead of one after a handshake.
-func (c *Client) spoke(p *place) {
+func (c *Client) spoke(cn *conn) {
 	switch {
-	case p.wire.Replies():
-	case p.writeErr != nil:
-		_ = c.attend(p) // why the server does not read on says more
-		p.writeErr = p.socket.Why(p.writeErr)
-		c.end(p, p.writeErr, targets.ClassOther, false)
+	case cn.wire.Replies():
+	case cn.writeErr != nil:
+		_ = c.attend(cn) // why the server does not read on says more
+		cn.writeErr = cn.messages.Why(cn.writeErr)
+		c.end(cn, cn.writeErr, targets.ClassOther, false)
 		return
 	default:
-		c.finish(p, nil)
+		c.finish(cn, nil)
 		return
 	}
-	p.state = reading
-	p.wire.Expect(p.socket)
-	if c.feed(p, p.socket.Greeting()) && p.readable {
-		c.readSocket(p)
+	cn.state = reading
+	cn.wire.Expect(cn.messages)
+	if c.feed(cn, cn.messages.Greeting()) && cn.readable {
+		c.readSocket(cn)
 	}
 }
 
-// lasts tells whether a WebSocket can carry another request.
-func (c *Client) lasts(p *place) bool { return !p.hungUp && p.writeErr == nil && !p.wire.Close }
+// lasts reports whether a WebSocket can carry another request.
+func (c *Client) lasts(cn *conn) bool { return !cn.hungUp && cn.writeErr == nil && !cn.wire.Close }
 
 // readSocket is read for WebSocket.
-func (c *Client) readSocket(p *place) {
+func (c *Client) readSocket(cn *conn) {
 	for range readsInARow {
-		n, err := c.hear(p)
-		if n > 0 && !c.feed(p, c.buf[:n]) {
+		n, err := c.receive(cn)
+		if n > 0 && !c.feed(cn, c.buf[:n]) {
 			return
 		}
 		switch {
 		case err == nil:
 		case blocked(err):
-			if err := c.pong(p); err != nil {
-				c.fail(p, err)
+			if err := c.pong(cn); err != nil {
+				c.fail(cn, err)
 			}
 			return
 		case errors.Is(err, io.EOF):
-			c.fail(p, io.ErrUnexpectedEOF)
+			c.fail(cn, io.ErrUnexpectedEOF)
 			return
 		default:
-			c.fail(p, err)
+			c.fail(cn, err)
 			return
 		}
 	}
-	p.queued = true
-	c.unread = append(c.unread, p)
+	cn.queued = true
+	c.unread = append(c.unread, cn)
 }
 
 // feed takes bytes of the reply. It reports whether more are needed. What follows the reply is no reply.
-func (c *Client) feed(p *place, b []byte) (more bool) {
-	used, done, err := p.socket.Feed(b)
+func (c *Client) feed(cn *conn, b []byte) (more bool) {
+	used, done, err := cn.messages.Feed(b)
 	switch {
 	case err != nil:
-		p.writeErr = p.socket.Why(p.writeErr)
-		c.end(p, err, targets.ClassProtocol, false)
+		cn.writeErr = cn.messages.Why(cn.writeErr)
+		c.end(cn, err, targets.ClassProtocol, false)
 		return false
 	case !done:
-		if err := c.pong(p); err != nil {
-			c.fail(p, err)
+		if err := c.pong(cn); err != nil {
+			c.fail(cn, err)
 			return false
 		}
 		return true
 	}
-	c.finish(p, b[used:])
+	c.finish(cn, b[used:])
 	return false
 }
 
 // finish ends a request that went well, and takes what has come behind its reply.
-func (c *Client) finish(p *place, rest []byte) {
-	readable := p.readable
-	c.end(p, nil, targets.ClassProtocol, c.lasts(p))
-	if p.socket == nil {
+func (c *Client) finish(cn *conn, rest []byte) {
+	readable := cn.readable
+	c.end(cn, nil, targets.ClassProtocol, c.lasts(cn))
+	if cn.messages == nil {
 		return
 	}
-	if p.readable = readable; p.socket.Skip(rest) != nil || !c.attend(p) {
-		p.leave()
+	if cn.readable = readable; cn.messages.Skip(rest) != nil || !c.attend(cn) {
+		cn.closeGracefully()
 	}
 }
 
 // fail ends a request and its connection.
-func (c *Client) fail(p *place, err error) { c.end(p, err, targets.ClassProtocol, false) }
+func (c *Client) fail(cn *conn, err error) { c.end(cn, err, targets.ClassProtocol, false) }
 
 // attend takes what a server sends while no request waits for it: pushes are thrown away, and pings answered. It reports
 // false if the connection has ended.
-func (c *Client) attend(p *place) bool {
-	s := p.socket
+func (c *Client) attend(cn *conn) bool {
+	s := cn.messages
 	err := s.Settle()
 	for range readsInARow {
 		if err != nil {
 			break
 		}
 		var n int
-		n, err = c.hear(p)
+		n, err = c.receive(cn)
 		if bad := s.Skip(c.buf[:n]); bad != nil {
 			return false
 		}
 		if blocked(err) {
-			return c.answer(p)
+			return c.answer(cn)
 		}
 	}
 	if err != nil {
 		s.Fail(err)
 		return false
 	}
-	if !p.queued { // others get their turn
-		p.queued = true
-		c.unread = append(c.unread, p)
+	if !cn.queued { // others get their turn
+		cn.queued = true
+		c.unread = append(c.unread, cn)
 	}
-	return c.answer(p)
+	return c.answer(cn)
 }
 
 // answer answers the last ping between requests.
-func (c *Client) answer(p *place) bool {
-	err := c.pong(p)
+func (c *Client) answer(cn *conn) bool {
+	err := c.pong(cn)
 	if err != nil {
-		p.socket.Fail(err)
+		cn.messages.Fail(err)
 	}
 	return err == nil
 }
 
 // pong answers the last ping, if it was not answered, as far as there is room.
-func (c *Client) pong(p *place) error {
-	frame := p.socket.Pong()
+func (c *Client) pong(cn *conn) error {
+	frame := cn.messages.Pong()
 	if frame == nil {
 		return nil
 	}
-	n, err := p.say(frame)
-	p.socket.Wrote(n)
+	n, err := cn.say(frame)
+	cn.messages.Wrote(n)
 	switch {
 	case n == len(frame) || blocked(err) && n == 0:
 		return nil
@@ -149,28 +149,28 @@ func (c *Client) pong(p *place) error {
 }
 
 // say writes a frame that is not part of a request, and does not wait. With TLS it is written as soon as there is room.
-func (p *place) say(frame []byte) (int, error) {
-	if p.secure != nil {
-		n, err := p.secure.Write(frame)
-		p.flush()
+func (cn *conn) say(frame []byte) (int, error) {
+	if cn.secure != nil {
+		n, err := cn.secure.Write(frame)
+		cn.flush()
 		return n, err
 	}
-	return p.conn.send(frame)
+	return cn.socket.send(frame)
 }
 
 // flush is stream.flush, if there is TLS.
-func (p *place) flush() {
-	if p.secure != nil {
-		p.stream.flush()
+func (cn *conn) flush() {
+	if cn.secure != nil {
+		cn.tls.flush()
 	}
 }
 
-// bye says goodbye, if the server may still listen.
-func (p *place) bye() {
-	if p.socket == nil || !p.conn.open() || p.out < len(p.request) { // a frame was written in part
+// sendClose says goodbye, if the server may still listen.
+func (cn *conn) sendClose() {
+	if cn.messages == nil || !cn.socket.open() || cn.out < len(cn.request) { // a frame was written in part
 		return
 	}
-	if frame := p.socket.Bye(); frame != nil {
-		_, _ = p.say(frame) // the peer may be gone
+	if frame := cn.messages.Bye(); frame != nil {
+		_, _ = cn.say(frame) // the peer may be gone
 	}
 }

@@ -85,7 +85,7 @@ func TestMovedRequestWaitsForRoom(t *testing.T) {
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
 	r.mustSend()
-	r.pollUntil("one of two is stranded", func() bool { return len(r.c.stranded) == 1 })
+	r.pollUntil("one of two is unassigned", func() bool { return len(r.c.unassigned) == 1 })
 	if r.send() || len(r.got) > 0 {
 		t.Fatalf("there is no room, but a third request was taken; ended: %+v", r.got)
 	}
@@ -109,14 +109,14 @@ func TestStrandedTimeout(t *testing.T) {
 	r := newRig(t, spec, targets.Local{}, 1)
 	r.mustSend()
 	r.mustSend()
-	r.pollUntil("one of two is stranded", func() bool { return len(r.c.stranded) == 1 })
+	r.pollUntil("one of two is unassigned", func() bool { return len(r.c.unassigned) == 1 })
 	r.timeOut()
 	r.pollFor(2)
 	for _, g := range r.got {
 		expect(t, g.Outcome, 0, targets.ClassTimeout)
 	}
-	if len(r.c.stranded) > 0 {
-		t.Errorf("%d are stranded", len(r.c.stranded))
+	if len(r.c.unassigned) > 0 {
+		t.Errorf("%d are unassigned", len(r.c.unassigned))
 	}
 	deaf.Store(false)
 	expect(t, r.do(), 200, "")
@@ -157,11 +157,11 @@ func TestEncryptedRequestMoves(t *testing.T) {
 	r := newRig(t, spec, targets.Local{}, 1)
 	expect(t, r.do(), 200, "")
 	r.mustSend()
-	p := r.c.inFlight.first.rider.on
-	if b, err := p.toWrite(); len(b) == 0 || err != nil { // as if there was no room to send it
+	cn := r.c.inFlight.first.stream.on
+	if b, err := cn.toWrite(); len(b) == 0 || err != nil { // as if there was no room to send it
 		t.Fatal(len(b), err)
 	}
-	r.c.lose(p, io.EOF)
+	r.c.lose(cn, io.EOF)
 	r.pollFor(2)
 	expect(t, r.got[1].Outcome, 200, "")
 	r.pollUntil("the first connection is closed", func() bool {
@@ -184,12 +184,12 @@ func TestMovesOnce(t *testing.T) {
 	})
 	r := newRig(t, two(url), targets.Local{}, 1)
 	r.mustSend()
-	p := r.c.inFlight.first
-	k := p.rider.on.carrier
-	r.pollUntil("the connection is open", func() bool { return k.session != nil })
-	p.rider.moved, p.reused, p.rider.start = true, true, k.wrote // as if the peer had taken nothing of it
-	r.c.lose(p.rider.on, io.EOF)
-	if !p.rider.moved {
+	cn := r.c.inFlight.first
+	sn := cn.stream.on.session
+	r.pollUntil("the connection is open", func() bool { return sn.capacity != nil })
+	cn.stream.moved, cn.reused, cn.stream.start = true, true, sn.wrote // as if the peer had taken nothing of it
+	r.c.lose(cn.stream.on, io.EOF)
+	if !cn.stream.moved {
 		t.Error("it could move once more")
 	}
 	r.pollFor(1)
@@ -304,7 +304,7 @@ func TestMoreStreams(t *testing.T) {
 	r.pollUntil("both arrived", func() bool { return heads.Load() == 2 })
 }
 
-// A connection whose peer reads nothing takes no place when its requests have ended, though the peer goes on to talk.
+// A connection whose peer reads nothing occupies place when its requests have ended, though the peer goes on to talk.
 func TestBlockedConnectionEnds(t *testing.T) {
 	url := serveFrames(t, func(n int64, c net.Conn, frames *http2.Framer) {
 		windows := append(http2test.Settings(4, 1<<31-1), http2test.Frame(8, 0, 0, []byte{0x70, 0, 0, 0})...)

@@ -207,9 +207,9 @@ func TestCarriedTimeout(t *testing.T) {
 		r := newRig(t, spec, targets.Local{}, 1)
 		expect(t, r.do(), 200, "")
 		r.mustSend()
-		p := r.c.inFlight.first
+		cn := r.c.inFlight.first
 		r.pollUntil("the request, and the head of its answer", func() bool {
-			return len(arrived) > 0 && (!c.alive || p.rider.on.carrier.heard > p.rider.heard)
+			return len(arrived) > 0 && (!c.alive || cn.stream.on.session.received > cn.stream.received)
 		})
 		r.timeOut()
 		r.pollFor(2)
@@ -326,7 +326,7 @@ func TestCarriersAhead(t *testing.T) {
 	}
 }
 
-// Two hosts share one place: the connection to the other one makes room.
+// Two hosts share one conn: the connection to the other one makes room.
 func TestCarriersMakeRoom(t *testing.T) {
 	a, b := serve2(t, false, nil, echo), serve2(t, false, nil, echo)
 	spec := targets.Spec{HTTP: targets.HTTP2, Flows: []targets.Flow{

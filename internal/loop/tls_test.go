@@ -200,7 +200,7 @@ func TestHandshakeFails(t *testing.T) {
 	}
 }
 
-// A handshake that nobody waits for any more disturbs neither the next one of its place nor the end of the client.
+// A handshake that nobody waits for any more disturbs neither the next one of its conn nor the end of the client.
 func TestHandshakeAbandoned(t *testing.T) {
 	s := certify(t, time.Hour)
 	var connections atomic.Int32
@@ -364,13 +364,13 @@ func TestSecureLongRequest(t *testing.T) {
 		spec.Body = make([]byte, size)
 		r := newRig(t, spec, targets.Local{}, 1)
 		r.mustSend()
-		p := r.c.places[0]
-		r.pollUntil("the socket is full", func() bool { return p.state == writing && p.begun })
+		cn := r.c.conns[0]
+		r.pollUntil("the socket is full", func() bool { return cn.state == writing && cn.begun })
 		for range 20 {
 			r.poll(time.Millisecond)
 		}
-		if p.out == 0 || p.out >= size || cap(p.stream.out) > mostUnsent {
-			t.Errorf("%d bytes written, room for %d, to a server that reads none", p.out, cap(p.stream.out))
+		if cn.out == 0 || cn.out >= size || cap(cn.tls.out) > mostUnsent {
+			t.Errorf("%d bytes written, room for %d, to a server that reads none", cn.out, cap(cn.tls.out))
 		}
 		close(goOn)
 		r.pollFor(1)
@@ -427,9 +427,9 @@ func TestSecureNeverTwice(t *testing.T) {
 			end(last) // and no Poll that would notice
 			mu.Unlock()
 			if i < 3 {
-				await.True(t, "what the server said", func() bool { return arrived(t, r.c.places[0].conn) })
+				await.True(t, "what the server said", func() bool { return arrived(t, r.c.conns[0].socket) })
 			}
-			r.c.places[0].idleSince -= int64(r.c.wire.LookAfter) + 1
+			r.c.conns[0].idleSince -= int64(r.c.wire.LookAfter) + 1
 			if n := requests.Load(); n != int32(i)+1 {
 				t.Fatalf("%d requests", n)
 			}
@@ -498,7 +498,7 @@ func TestSecureAllocations(t *testing.T) {
 	})
 }
 
-// Steps with TLS and without may have the same address: they share places, and no connections.
+// Steps with TLS and without may have the same address: they share conns, and no connections.
 func TestSecureMix(t *testing.T) {
 	s := certify(t, time.Hour)
 	var plain, secure, handshakes atomic.Int32
