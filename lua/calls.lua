@@ -20,12 +20,12 @@ end
 local c = { worker = b.worker, inc = b.inc, epoch = b.epoch, claim = nil, releases = {}, laws = '', plans = {} }
 if not plain(c.worker) or not plain(c.inc) then return nil, refuse('renew', 'worker or incarnation') end
 if c.epoch ~= '' and not plain(c.epoch) then return nil, refuse('renew', 'epoch') end
-if #b.numbers ~= 56 then return nil, refuse('renew', 'numbers') end
-local values = { struct.unpack('<lllllll', b.numbers) }
-for i, rule in ipairs({ { 'seq', 1 }, { 'weight', 1, 1000000 }, { 'known', 0 }, { 'version', 0 }, { 'leaving', 0, 2 }, { 'p', -1 }, { 'era', 0 } }) do
-  if values[i] < rule[2] or values[i] > (rule[3] or MOST) then return nil, refuse('renew', rule[1]) end
+if #b.numbers ~= bytes(CALL) then return nil, refuse('renew', 'numbers') end
+$of(call) = struct.unpack(CALL, b.numbers)
+for _, rule in ipairs({ { 'seq', 1 }, { 'weight', 1, 1000000 }, { 'known', 0 }, { 'version', 0 }, { 'leaving', 0, 2 }, { 'p', -1 }, { 'clockEpoch', 0 } }) do
+  local x = c[rule[1]]
+  if x < rule[2] or x > (rule[3] or MOST) then return nil, refuse('renew', rule[1]) end
 end
-c.seq, c.weight, c.known, c.version, c.leaving, c.p, c.era = unpack(values, 1, 7)
 if c.p >= 0 then c.claim = {} end
 if not ARGV[7] then return c end
 local claim

@@ -4,30 +4,20 @@ import (
 	"encoding/binary"
 	"errors"
 	"strconv"
-	"strings"
 )
 
 // errForm says that no script has written a text.
 var errForm = errors.New("not written by this version of loadctl")
 
 // spread stores the first numbers of a text under their names, and returns the rest of the text.
-func spread(fields map[string]string, names []string, text string) (string, error) {
-	if len(text) < 8*len(names) {
+func spread(fields map[string]string, form []Field, text string) (string, error) {
+	if len(text) < 8*len(form) {
 		return "", errForm
 	}
-	for i, name := range names {
-		fields[name] = strconv.FormatInt(int64(binary.LittleEndian.Uint64([]byte(text[8*i:8*i+8]))), 10)
+	for i, x := range form {
+		fields[x.Name] = strconv.FormatInt(int64(binary.LittleEndian.Uint64([]byte(text[8*i:8*i+8]))), 10)
 	}
-	return text[8*len(names):], nil
-}
-
-// core and holding return the names of the numbers of a run and of a member, in the order of state.lua.
-func core() []string {
-	return strings.Fields("tf quiet patience leveled era command started n w hold min span requests deadman seed heard newest follow phase begun given free orphans")
-}
-
-func holding() []string {
-	return strings.Fields("seq weight version joins state leaving giving missing units held target")
+	return text[8*len(form):], nil
 }
 
 // piece and bare are the bytes of a piece that a member holds, and of a piece of its target.
@@ -42,7 +32,7 @@ const circle = 1 << 24
 // Core returns the numbers of a run by their names.
 func Core(text string) (map[string]string, error) {
 	fields := map[string]string{}
-	rest, err := spread(fields, core(), text)
+	rest, err := spread(fields, coreFields(), text)
 	if err == nil && rest != "" {
 		err = errForm
 	}
@@ -72,7 +62,7 @@ func Pieces(text string) (out []Piece, err error) {
 // Holding reads the record of a member: its fields by name, and what it holds.
 func Holding(record string) (map[string]string, []Piece, error) {
 	fields := map[string]string{}
-	rest, err := spread(fields, holding(), record)
+	rest, err := spread(fields, recordFields(), record)
 	if err != nil {
 		return nil, nil, err
 	}

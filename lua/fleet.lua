@@ -4,8 +4,7 @@
 -- need them make them; a plain renewal does not. b has the time, the texts of the budget and the channel. Most
 -- functions have a namesake in internal/model that does the same.
 
-b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests, b.deadman, b.seed, b.heard, b.newest, b.follow,
-  b.phase, b.begun, b.given, b.free, b.orphans = struct.unpack(CORE, b.core)
+$of(core) = struct.unpack(CORE, b.core)
 
 local function event(kind, who, what)
   redis.call('XADD', keys.events, 'MAXLEN', '~', '10000', '*', 't', int(b.now), 'kind', kind, 'who', who, 'what', what)
@@ -25,9 +24,7 @@ local function store()
   storeLaws()
   wake(b.channel)
   storeMembers()
-  local core = struct.pack(CORE, b.tf, b.quiet, b.patience, b.leveled, b.era, b.command, b.started, b.n, b.w, b.hold, b.min, b.span, b.requests,
-    b.deadman, b.seed, b.heard, b.newest, b.follow, b.phase, b.begun, b.given, b.free, b.orphans)
-  redis.call('HSET', keys.budget, 'last', int(b.last), 'epoch', b.epoch, 'core', core)
+  redis.call('HSET', keys.budget, 'last', int(b.last), 'epoch', b.epoch, 'core', struct.pack(CORE, $of(core)))
   if b.made then setLifetimes() end
 end
 
@@ -43,12 +40,12 @@ end
 -- heardOf: when m, which is present, last called.
 local function heardOf(m)
   local drops = tonumber(redis.call('ZSCORE', keys.due, m.name) or b.now)
-  return max(drops - b.hold - GRACE, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
+  return max(drops - b.hold - EXPIRY_SLACK, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
 end
 
 -- endPromise: the owner of m's pieces at a time: m, or nobody if its promise ended before.
 local function endPromise(m, t)
-  local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + GRACE) - GRACE
+  local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + EXPIRY_SLACK) - EXPIRY_SLACK
   if ends >= t then return owner(m) end
   local g, k = slot(ends)
   for _, s in ipairs(held(m)) do s.sg, s.sk = close(owner(m), s, g, k) end
@@ -66,7 +63,7 @@ local function drop(m, t, state, what)
   setHeld(m, {})
   m.joins = seen
   makeFree(whose, units, g, k)
-  abandon(m)
+  unassign(m)
   event(EVENTS[state], m.name, what)
 end
 
@@ -75,7 +72,7 @@ local function takeBack(m)
   local g, k = slot(b.now)
   local units = held(m)
   setHeld(m, {})
-  if b.quiet == 0 then return makeFree(owner(m), units, g, k) end
+  if b.grace == 0 then return makeFree(owner(m), units, g, k) end
   for _, s in ipairs(units) do
     s.sg, s.sk = close(owner(m), s, later(s.sg, s.sk, g, k))
     s.fg, s.fk = 0, 0
@@ -83,12 +80,12 @@ local function takeBack(m)
   put(UNKNOWN, units)
 end
 
--- remove: somebody says that m is gone. Its clock may have been ahead of this one, by up to STEPPED. In the quiet
+-- remove: somebody says that m is gone. Its clock may have been ahead of this one, by up to STEPPED. In the grace
 -- time others may still claim what it is believed to hold, as a late copy of an old claim may have spoken for it.
 -- Until then these pieces are unknown.
 local function remove(m, state, what)
   if m.state ~= PRESENT then return false end
-  if b.quiet > 0 then takeBack(m) end
+  if b.grace > 0 then takeBack(m) end
   drop(m, b.now + STEPPED, state, what)
   return true
 end
@@ -110,11 +107,11 @@ local function free(kind, g, k)
   put(FREE, units)
 end
 
--- endQuiet: frees what nobody has claimed. Every promise of a former server is over.
-local function endQuiet()
-  b.quiet = 0
+-- endGrace: frees what nobody has claimed. Every promise of a former server is over.
+local function endGrace()
+  b.grace = 0
   free(UNKNOWN, slot(b.now))
-  adopt()
+  assign()
 end
 
 -- everybody: every member that is not gone by its record.
@@ -130,8 +127,8 @@ local function everybody()
   return out
 end
 
--- beginQuiet: this is another server than before. It may have forgotten who owns what.
-local function beginQuiet()
+-- beginGrace: this is another server than before. It may have forgotten who owns what.
+local function beginGrace()
   b.epoch = b.identity
   local g, k = slot(b.now)
   local list = everybody()
@@ -160,18 +157,18 @@ local function beginQuiet()
       m.target, m.aimed, m.units, m.state, m.joins = {}, true, 0, OLD, seen
     end
   end
-  redis.call('DEL', keys.due, keys.rich, keys.loose)
-  redis.call('ZADD', keys.due, int(ENDLESS), NOBODY)
-  unplaced, b.n, b.w, b.free, b.orphans = {}, 0, 0, 0, 0
+  redis.call('DEL', keys.due, keys.byLoad, keys.unowned)
+  redis.call('ZADD', keys.due, int(ENDLESS), SENTINEL_MEMBER)
+  unplaced, b.n, b.w, b.free, b.unassigned = {}, 0, 0, 0, 0
   put(UNKNOWN, { { lo = 0, hi = UNITS, fg = 0, fk = 0, sg = g, sk = k } })
-  put(ORPHAN, { { lo = 0, hi = UNITS } })
-  b.tf, b.quiet = b.now, b.now + min(b.hold, LONGEST) + MARGIN
+  put(UNASSIGNED, { { lo = 0, hi = UNITS } })
+  b.tf, b.grace = b.now, b.now + min(b.hold, LONGEST) + MARGIN
   event('failover', '-', 'workers say what they have')
 end
 
 -- expire: frees what was promised to silent members.
 local function expire()
-  if b.now < b.patience then return end
+  if b.now < b.noExpiryBefore then return end
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.due, '-inf', '(' .. int(b.now), 'LIMIT', '0', int(AT_ONCE))) do
     local m = member(name)
     -- A name without a record is removed.
@@ -179,13 +176,13 @@ local function expire()
   end
 end
 
--- newEra: the clock went back. All go on with what they hold, from the first slot of a new era.
-local function newEra()
+-- newClockEpoch: the clock went back. All go on with what they hold, from the first slot of a new clock epoch.
+local function newClockEpoch()
   local now, last = b.time, b.last
   local delta, t0 = now - last, now + ahead()
   b.now = now
   local l, old = lawAfter(last, t0)
-  l.phase, l.era = old.phase, l.id
+  l.phase, l.clockEpoch = old.phase, l.id
   if old.phase ~= RUNNING then
     askNothing(l)
   else
@@ -193,13 +190,13 @@ local function newEra()
     if old.dur == 0 or last < old.t0 + old.dur then l.rest = rest(old, last) end
     continue(l)
   end
-  b.era = l.id
+  b.clockEpoch = l.id
   addLaws({ l })
-  b.last, b.patience, b.started, b.heard = now, now + max(2 * U, 2 * period()), b.started + delta, b.heard + delta
-  b.leveled, b.follow = now, 0
+  b.last, b.noExpiryBefore, b.started, b.heard = now, now + max(2 * U, 2 * period()), b.started + delta, b.heard + delta
+  b.rebalancedAt, b.follow = now, 0
   local due = redis.call('ZRANGE', keys.due, '0', '-1', 'WITHSCORES')
   for i = 1, #due, 2 do
-    local m = due[i] ~= NOBODY and member(due[i])
+    local m = due[i] ~= SENTINEL_MEMBER and member(due[i])
     if m then
       redis.call('ZADD', keys.due, int(tonumber(due[i + 1]) + delta), m.name)
       local units = held(m)
@@ -208,7 +205,7 @@ local function newEra()
     end
   end
   free(FREE, l.id, 0)
-  if b.quiet > 0 then endQuiet() end
+  if b.grace > 0 then endGrace() end
   everyone = true
   event('clock', '-', 'it went back by ' .. int(floor(-delta / 1000 + 0.5)) .. ' ms')
 end
@@ -224,23 +221,23 @@ end
 -- advance: what is due before each call: a change of the server, a clock that went back, promises that are over.
 local function advance()
   local other = b.epoch ~= b.identity
-  if b.begun == 1 and b.time < b.last - STEPPED then newEra() end
+  if b.begun == 1 and b.time < b.last - STEPPED then newClockEpoch() end
   b.now = max(b.time, b.last)
   if b.now - b.last > U then -- nobody could call
-    b.patience = b.now + max(2 * U, 2 * period())
+    b.noExpiryBefore = b.now + max(2 * U, 2 * period())
     b.heard = b.heard + b.now - b.last
   end
   b.last = b.now
-  if other then beginQuiet() end
-  if b.quiet > 0 and b.now >= b.quiet then endQuiet() end
+  if other then beginGrace() end
+  if b.grace > 0 and b.now >= b.grace then endGrace() end
   if b.begun == 0 then return end
   if b.follow <= b.now + b.hold + period() then follow() end
   checkDeadman()
   expire()
-  adopt()
-  if b.now - b.leveled >= U then
-    b.leveled = b.now
-    levelShares()
+  assign()
+  if b.now - b.rebalancedAt >= U then
+    b.rebalancedAt = b.now
+    rebalance()
   end
 end
 
@@ -248,9 +245,9 @@ end
 local function start()
   local n = staying()
   if b.min == 0 or n < b.min then return end
-  clear(ORPHAN)
+  clear(UNASSIGNED)
   local at, sum, w = 0, 0, b.w
-  for _, m in ipairs(poorest(n)) do -- nobody has anything, so they are in the order of their names
+  for _, m in ipairs(leastLoaded(n)) do -- nobody has anything, so they are in the order of their names
     sum = sum + m.weight
     local hi = share(sum, w)
     setTarget(m, hi > at and { { lo = at, hi = hi } } or {})
@@ -292,7 +289,7 @@ end
 -- claim: believes what a worker says it holds, if its promise was still running when this server was first called.
 local function claim(m, c)
   if m.state == PRESENT and #held(m) > 0 then takeBack(m) end -- a late copy of an old claim had spoken for it
-  if b.quiet > 0 and b.begun == 1 and c.era == b.era and c.p >= b.tf + MARGIN then
+  if b.grace > 0 and b.begun == 1 and c.clockEpoch == b.clockEpoch and c.p >= b.tf + MARGIN then
     local got = {}
     for _, s in ipairs(c.claim) do
       for _, x in ipairs(pull(UNKNOWN, { s })) do
@@ -308,8 +305,8 @@ local function claim(m, c)
     b.n = b.n + 1
     if not m.leaving then enters(m) end
   end
-  put(ORPHAN, target(m))
-  setTarget(m, bare(pull(ORPHAN, bare(held(m)))))
+  put(UNASSIGNED, target(m))
+  setTarget(m, bare(pull(UNASSIGNED, bare(held(m)))))
 end
 
 -- releases: takes the pieces that m gives up.
@@ -323,7 +320,7 @@ local function releases(m, c)
       makeFree(owner(m), inside, x.fg, x.fk)
     end
   end
-  if any and m.leaving then abandon(m) end
+  if any and m.leaving then unassign(m) end
   return any
 end
 
@@ -367,9 +364,15 @@ local function joinNeighbours(m)
   end
 end
 
+-- head: the numbers of a reply.
+local function head(c, p, wait, version)
+  local seq, clockEpoch, now, members = c.seq, b.clockEpoch, b.now, b.n
+  return struct.pack(HEAD, $names(head))
+end
+
 -- refuse: a reply with this status and nothing else.
 local function refuse(c, status)
-  return { struct.pack(HEAD, c.seq, b.era, b.now, 0, b.n, period(), 0) .. status .. '|' .. b.epoch }
+  return { head(c, 0, period(), 0) .. status .. '|' .. b.epoch }
 end
 
 -- news: laws that the caller does not know, as text, and the plans that they name.
@@ -382,9 +385,9 @@ end
 -- replyGone: the reply to a worker that has left. It tells which of its slots were not asked for any more.
 local function replyGone(c)
   local laws, plans = news(c)
-  local head = refuse(c, 'GONE')[1]
-  if laws == '' then return { head } end
-  return { head, '', '', laws, unpack(plans) }
+  local first = refuse(c, 'GONE')[1]
+  if laws == '' then return { first } end
+  return { first, '', '', laws, unpack(plans) }
 end
 
 -- reply: all that m must know.
@@ -399,9 +402,9 @@ local function reply(m, c)
   end
   if m.giving > 0 then give = packed(bare(gives(m))) end
   local laws, plans = news(c)
-  local head = struct.pack(HEAD, c.seq, b.era, b.now, b.now + b.hold, b.n, wait, m.version) .. 'OK|' .. b.epoch
-  if m.version == c.version and give == '' and laws == '' then return { head } end
-  return { head, list, give, laws, unpack(plans) }
+  local first = head(c, b.now + b.hold, wait, m.version) .. 'OK|' .. b.epoch
+  if m.version == c.version and give == '' and laws == '' then return { first } end
+  return { first, list, give, laws, unpack(plans) }
 end
 
 -- renew: the one call of the protocol.
@@ -421,17 +424,17 @@ local function renew(c)
   if m and (gone(m) or (m.state ~= PRESENT and c.epoch == '')) then m = nil end
   m = m or enter(c)
   setWeight(m, c.weight)
-  if b.begun == 0 and b.quiet == 0 then start() end
+  if b.begun == 0 and b.grace == 0 then start() end
   if c.claim and c.epoch ~= b.epoch and not again then
     claim(m, c)
-    if #target(m) == 0 and b.begun == 1 and b.quiet == 0 and c.leaving == 0 and not m.leaving then welcome(m) end
+    if #target(m) == 0 and b.begun == 1 and b.grace == 0 and c.leaving == 0 and not m.leaving then welcome(m) end
   end
   local handed = m.leaving and #held(m) == 0
   local changed = not again and c.epoch == b.epoch and releases(m, c)
   if c.leaving > 0 and not m.leaving then
     if m.state == PRESENT then leaves(m) end
     m.leaving, changed = true, true
-    abandon(m)
+    unassign(m)
   end
   -- A worker that has not heard this server holds nothing.
   if c.epoch == b.epoch then changed = receive(m) or changed end
@@ -442,7 +445,7 @@ local function renew(c)
   joinNeighbours(m)
   -- A worker that hands over still sends for a moment. It stays a member until it says that it does not, so it hears of
   -- commands.
-  if c.leaving == 2 and #held(m) == 0 and b.quiet == 0 then
+  if c.leaving == 2 and #held(m) == 0 and b.grace == 0 then
     m.state, m.seq, m.joins = handed and LEFT or HALTED, c.seq, b.now
     touch(m)
     b.n = b.n - 1
@@ -450,7 +453,7 @@ local function renew(c)
     event(EVENTS[m.state], m.name, m.inc)
     return replyGone(c)
   end
-  local drops = b.now + b.hold + GRACE
+  local drops = b.now + b.hold + EXPIRY_SLACK
   if #held(m) == 0 then drops = min(drops, b.now + 3 * U + 2 * period()) end
   if m.state == PRESENT then redis.call('ZADD', keys.due, int(drops), m.name) end
   return reply(m, c)

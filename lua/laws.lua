@@ -1,11 +1,11 @@
 -- laws: the laws of a run and how the next ones follow. Included behind schedule.lua and segs.lua.
 --
--- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, era,
+-- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, clockEpoch,
 -- seed }, see pacer/lease/law.go. live: whether it is in force in its time. last: how many of its slots are asked for. Of one
--- era the newest law is in force, and so are those that it follows from. Functions of the same names in
+-- clock epoch the newest law is in force, and so are those that it follows from. Functions of the same names in
 -- internal/model/command.go and schedule.go do the same.
 
-local LAW = '<llllllllllllllllllllll'
+local LAW = '<$letters(law)'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3
 local BEGIN = 600000 -- µs from the last join to the first slot, or 400 µs a member if that is more
 local SPREAD = 4096 -- a server takes one number of each SPREAD
@@ -20,19 +20,15 @@ local laws, known, changed -- in order; by number; whether they must be stored
 local function read(text)
   local out, at = {}, 1
   while at <= #text do
-    local id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, s0, s1, sden, sdur, ends, stop, era, seed, behind = struct.unpack(LAW, text, at)
-    out[#out + 1] = { id = id, t0 = t0, c = c, r0 = r0, r1 = r1, den = den, dur = dur, k = k, base = base, phase = phase, prev = prev, cut = cut,
-      plan = plan, piece = piece, rest = { r0 = s0, r1 = s1, den = sden, dur = sdur }, ends = ends, stop = stop, era = era, seed = seed, text = sub(text, at, behind - 1) }
-    at = behind
+    local $names(law), behind = struct.unpack(LAW, text, at)
+    local l = { $table(law) }
+    l.rest, l.text = { r0 = s0, r1 = s1, den = sden, dur = sdur }, sub(text, at, behind - 1)
+    out[#out + 1], at = l, behind
   end
   return out
 end
 
-local function written(l)
-  local r = l.rest
-  return struct.pack(LAW, l.id, l.t0, l.c, l.r0, l.r1, l.den, l.dur, l.k, l.base, l.phase, l.prev, l.cut, l.plan, l.piece,
-    r.r0, r.r1, r.den, r.dur, l.ends, l.stop, l.era, l.seed)
-end
+local function written(l) return struct.pack(LAW, $of(law)) end
 
 -- chain: finds the laws in force.
 local function chain()
@@ -41,7 +37,7 @@ local function chain()
     l.live, l.last, known[l.id] = false, 0, i
   end
   local i, cut = #laws, ENDLESS
-  while laws[i] and laws[i].era ~= b.era do i = i - 1 end
+  while laws[i] and laws[i].clockEpoch ~= b.clockEpoch do i = i - 1 end
   while laws[i] do
     local l = laws[i]
     l.live, l.last = true, min(cut, l.k)
@@ -58,7 +54,7 @@ local function all()
   return laws
 end
 
--- newest: the newest law of the era.
+-- newest: the newest law of the clock epoch.
 local function newest()
   local list = all()
   for i = #list, 1, -1 do
@@ -66,12 +62,12 @@ local function newest()
   end
 end
 
--- at: the law in force at a time of the era; before the first law, the first.
+-- at: the law in force at a time of the clock epoch; before the first law, the first.
 local function at(t)
   local list, first = all(), nil
   for i = #list, 1, -1 do
     local l = list[i]
-    if l.live and l.era == b.era then
+    if l.live and l.clockEpoch == b.clockEpoch then
       first = l
       if l.t0 <= t then return l end
     end
@@ -93,14 +89,14 @@ local function before(l, t)
   return arrived(l, area(l, t - l.t0), all)
 end
 
--- slot: the first slot due at or after a time of the era, also if the law of that time is over for long.
+-- slot: the first slot due at or after a time of the clock epoch, also if the law of that time is over for long.
 local function slot(t)
   local l = b.begun == 1 and at(t)
   if not l then return 0, 0 end
   while l.t0 > t and l.prev > 0 do
     local text = redis.call('HGET', keys.laws, int(l.prev))
     local old = text and read(text)[1]
-    if not old or old.era ~= l.era then break end
+    if not old or old.clockEpoch ~= l.clockEpoch then break end
     old.last = min(l.cut, old.k)
     l = old
   end
@@ -191,7 +187,7 @@ local function forget()
   for i, l in ipairs(laws) do
     if l.live then
       last = i
-      if l.era == b.era and l.t0 <= b.now - MARGIN then first = i end
+      if l.clockEpoch == b.clockEpoch and l.t0 <= b.now - MARGIN then first = i end
     end
   end
   if first == 1 and last == #laws then return end
@@ -254,7 +250,7 @@ local function follow()
     b.follow = t
     if #laws >= MANY then b.follow = t + max(0, b.hold - NEAR) end
     if b.follow > b.now + b.hold + period() then return end
-    local n = { prev = l.id, cut = l.k, base = l.base + l.k, plan = l.plan, piece = l.piece, ends = l.ends, era = l.era, phase = RUNNING, rest = none(),
+    local n = { prev = l.id, cut = l.k, base = l.base + l.k, plan = l.plan, piece = l.piece, ends = l.ends, clockEpoch = l.clockEpoch, phase = RUNNING, rest = none(),
       t0 = t, id = l.id + 1, c = remaining(l, l.k, t), seed = nextSeed(l.seed) }
     if l.stop > 0 then n.ends = t end
     continue(n)
@@ -266,7 +262,7 @@ end
 local function lawAfter(t, t0)
   local old = at(t)
   local cut = min(before(old, t), old.last)
-  return { prev = old.id, cut = cut, base = old.base + cut, plan = old.plan, piece = old.piece, rest = old.rest, ends = old.ends, era = old.era,
+  return { prev = old.id, cut = cut, base = old.base + cut, plan = old.plan, piece = old.piece, rest = old.rest, ends = old.ends, clockEpoch = old.clockEpoch,
     phase = RUNNING, id = number(), t0 = t0, c = remaining(old, cut, t), seed = nextSeed(old.seed) }, old
 end
 
@@ -279,7 +275,7 @@ local function give(id, pieces) redis.call('HSET', keys.budget, 'plan/' .. int(i
 -- first: the first law of the run, from t0 on.
 local function first(t0)
   local l = { id = number(), t0 = t0, c = 0, base = 0, phase = RUNNING, prev = 0, cut = 0, plan = 0, piece = 0, rest = none(), ends = ENDLESS, seed = b.seed }
-  l.era, b.era, b.started = l.id, l.id, t0
+  l.clockEpoch, b.clockEpoch, b.started = l.id, l.id, t0
   if b.given == 1 then
     l.plan = l.id
     give(l.id, string.match(plan(0), ';(.*)'))
@@ -292,7 +288,7 @@ end
 local function change(kind, pieces)
   local list, t0 = all(), b.now + ahead()
   local last = list[known[b.command]]
-  if last and last.era == b.era then t0 = max(t0, last.t0 + 1) end
+  if last and last.clockEpoch == b.clockEpoch then t0 = max(t0, last.t0 + 1) end
   local was = at(t0)
   local phase = was.phase
   if phase >= STOPPED and kind ~= 'stop' then return was.t0, 'ENDED' end
@@ -344,15 +340,15 @@ local function findCommand()
   end
 end
 
--- learn: takes laws of this era that this server has forgotten or not heard of, with their plans by number.
+-- learn: takes laws of this clock epoch that this server has forgotten or not heard of, with their plans by number.
 local function learn(text, plans)
   if text == '' then return end
   local more, own = read(text), {}
   if b.begun == 0 then
-    b.era, b.started = more[#more].era, more[1].t0
+    b.clockEpoch, b.started = more[#more].clockEpoch, more[1].t0
   end
   for _, l in ipairs(more) do
-    if l.era == b.era then
+    if l.clockEpoch == b.clockEpoch then
       own[#own + 1] = l
       if l.plan > 0 then redis.call('HSETNX', keys.budget, 'plan/' .. int(l.plan), plans[l.plan]) end
     end

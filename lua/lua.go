@@ -75,7 +75,7 @@ func read(name string) string {
 	if err != nil {
 		panic(err) // the name is a constant of the caller's
 	}
-	return string(text)
+	return expand(string(text))
 }
 
 // Make creates the state of a run, once.

@@ -1,6 +1,6 @@
 -- make: creates the state of a run, once.
 --
--- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots
+-- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots
 --       12 series  13 data files  14 note by `stop` for the worker that restores a lost run  15 state of the run's limiter
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
 --       6 the plan, "0:1;pieces" if it loops, else "0:0;pieces"  7 hold: for how long a reply promises, µs
@@ -44,18 +44,19 @@ redis.call('HSET', keys.budget, 'uid', ARGV[2], 'keep', ARGV[4], 'plan/0', ARGV[
 if limit ~= '' then redis.call('HSET', keys.budget, 'limit', limit) end
 redis.call('PEXPIRE', keys.budget, ARGV[4])
 if restored then redis.call('HSET', keys.budget, 'restored', string.format('%d', b.time)) end
-redis.call('ZADD', keys.due, '4503599627370496', NOBODY)
+redis.call('ZADD', keys.due, '4503599627370496', SENTINEL_MEMBER)
 -- The whole circle is free, and in no target.
-redis.call('ZADD', keys.loose, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units))
+redis.call('ZADD', keys.unowned, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units))
 local heard = restored and b.time or 0
 b.epoch, b.last, b.now, b.made = b.identity, heard, b.time, true
 if restored then -- its workers see another server than before
   b.epoch = '.' .. string.format('%d', b.time)
   b.identity = identity(b.epoch)
 end
-b.core = struct.pack(CORE, 0, 0, 0, 0, 0, 0, 0, 0, 0, tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11]),
-  tonumber(ARGV[12]), heard, 0, 0, 0, 0, 0, 1, 1)
+b.core = string.rep('\0', bytes(CORE))
 local all = fleet(b)
+for i, name in ipairs({ 'hold', 'min', 'span', 'requests', 'deadman', 'seed' }) do b[name] = tonumber(ARGV[6 + i]) end
+b.heard, b.free, b.unassigned = heard, 1, 1
 all.learn(laws, plans)
 all.event('create', ARGV[5], ARGV[2])
 if restored and stopped then

@@ -1,7 +1,7 @@
 -- order: changes a run: start, set-rate, set-burst, pause, resume, stop. touch only says that a controller is there;
 -- guard also sets the run's dead-man's switch.
 --
--- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  9 snapshots
+-- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  9 snapshots
 -- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, set-burst, pause, resume, stop, touch,
 --       guard  5 who  6 what, for the event stream
 --       7 for set-rate: pieces; for set-burst: the burst; for guard: µs of silence

@@ -1,6 +1,6 @@
 -- remove: removes a member of a run, because somebody says that its process is dead.
 --
--- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events
+-- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events
 -- ARGV  1 run uid  2 wake-up channel  3 worker  4 who says so, user@host
 -- Returns OK; NOSTATE if the run or the member is not there any more; an error if an argument is wrong.
 -- Invariant: from the next slot on other members own what it held; calling again changes nothing; a full server does

@@ -1,18 +1,18 @@
 -- renew: renews a worker's pieces of the circle until a promised time. It takes what the worker gives up, gives it new
 -- pieces, and tells it all it must know. The one call of a worker of a run.
 --
--- KEYS  1 budget  2 workers  3 due  4 rich  5 loose  6 laws  7 log  8 events  (state.lua says what is in them)
+-- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  (state.lua says what is in them)
 -- ARGV  1 run uid  2 wake-up channel  3 worker  4 incarnation  5 epoch of the last reply, empty: none was heard
---       6 the numbers seq, weight, known, version, leaving, p, era (state.lua):
+--       6 the numbers seq, weight, known, version, leaving, p, clockEpoch (state.lua):
 --       seq: 1, 2, …; the same again until it is answered · known: the newest law of all replies
 --       version: of the list in the last reply, 0 = send the list
 --       leaving: 0 it stays, 1 it hands over what it holds, 2 it sends nothing any more, and leaves with this call
---       p, era: of a claim: all in it is promised until p, µs, in this era; p −1: no claim
+--       p, clockEpoch: of a claim: all in it is promised until p, µs, in this clock epoch; p −1: no claim
 --       7 releases: pieces lo, hi, generation, slot that the worker has given up, each from that slot on
 --       8 claim: such pieces, all that it holds  9 laws learnt elsewhere; with a claim all  10 … the plans they name
 --       A call that only renews ends with 6.
 -- Returns an array, or an error if an argument is wrong:
---       1 the numbers seq, era, now, p, members, wait, version, then "status|epoch". All in the list is promised until
+--       1 the numbers seq, clockEpoch, now, p, members, wait, version, then "status|epoch". All in the list is promised until
 --         p. The next call is due in `wait` µs.
 --       2 the list, if its version is not the call's: pieces lo, hi, generation, slot  3 what of it to give up: lo, hi
 --       4 laws newer than known  5 … the plans that they name
@@ -35,25 +35,27 @@ if here then checkWhole(core, last, was) end
 local function renewOnly()
   if not here or id ~= was or epoch ~= was or #ARGV ~= 6 or #numbers ~= bytes(CALL) or now < last - STEPPED or now - last > 1000000 then return nil end
   if now < last then now = last end
-  local _, quiet, patience, leveled, era, _, started, n, _, hold, _, _, _, deadman, _, heard, newest, follow, phase, begun, _, _, orphans = struct.unpack(CORE, core)
+  local $names(core) = struct.unpack(CORE, core)
   local wait = rhythm(n, hold)
-  if begun == 0 or follow <= now + hold + wait or now - leveled >= 1000000 then return nil end
-  if quiet > 0 then
-    if now >= quiet then return nil end
-  elseif orphans > 0 then return nil end
+  if begun == 0 or follow <= now + hold + wait or now - rebalancedAt >= 1000000 then return nil end
+  if grace > 0 then
+    if now >= grace then return nil end
+  elseif unassigned > 0 then return nil end
   if deadman > 0 and phase < 2 then
     if started > heard then heard = started end
     if now > heard + deadman then return nil end
   end
   local record = redis.call('HGET', keys.workers, worker)
   if not record then return nil end
-  local mine, weight, version, joins, state, left, giving, missing, _, held, target, at = struct.unpack(RECORD, record)
-  local seq, heavy, known, list, leaving, p = struct.unpack(CALL, numbers)
-  if state ~= PRESENT or seq < mine or heavy ~= weight or list ~= version or known < newest or known > 2 ^ 53 or seq > 2 ^ 53 then return nil end
-  if left + leaving + giving + missing ~= 0 or p ~= -1 or now >= joins or string.sub(record, at + 48 * held + 16 * target) ~= inc then return nil end
-  if now >= patience and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2] or now) < now then return nil end
-  local drops = now + hold + GRACE
-  if held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
+  local $names(record m_), at = struct.unpack(RECORD, record)
+  local $names(call c_) = struct.unpack(CALL, numbers)
+  if m_state ~= PRESENT or c_seq < m_seq or c_weight ~= m_weight or c_version ~= m_version then return nil end
+  if c_known < newest or c_known > 2 ^ 53 or c_seq > 2 ^ 53 or c_p ~= -1 then return nil end
+  if m_leaving + c_leaving + m_giving + m_missing ~= 0 or now >= m_joins then return nil end
+  if string.sub(record, at + 48 * m_held + 16 * m_target) ~= inc then return nil end
+  if now >= noExpiryBefore and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2] or now) < now then return nil end
+  local drops = now + hold + EXPIRY_SLACK
+  if m_held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
   -- A full server must not cost a worker its promise. If it refuses the first write, a call that needs no memory goes
   -- first.
   local seen = string.format('%d', now)
@@ -62,14 +64,18 @@ local function renewOnly()
     redis.call('HSET', keys.budget, 'last', seen)
   end
   redis.call('ZADD', keys.due, string.format('%d', drops), worker)
-  return { struct.pack(HEAD, seq, era, now, now + hold, n, wait, version) .. 'OK|' .. was }
+  local seq, p, members, version = c_seq, now + hold, n, m_version
+  return { struct.pack(HEAD, $names(head)) .. 'OK|' .. was }
 end
 
 local reply = renewOnly()
 if reply then return reply end
 local call, bad = calls({ worker = worker, inc = inc, epoch = epoch, numbers = numbers })
 if bad then return bad end
-if not here then return { struct.pack(HEAD, call.seq, 0, 0, 0, 0, 500000, 0) .. 'NOSTATE|' } end
+if not here then
+  local seq, clockEpoch, now, p, members, wait, version = call.seq, 0, 0, 0, 0, 500000, 0
+  return { struct.pack(HEAD, $names(head)) .. 'NOSTATE|' }
+end
 makeRoom()
 local all = fleet({ time = now, last = last, epoch = was, identity = id, core = core, channel = ARGV[2] })
 reply = all.renew(call)

@@ -22,7 +22,7 @@ func makeArgs() []any {
 
 func arcLaws() []lease.Law {
 	plan := &lease.Plan{ID: 17, Pieces: []pacer.Piece{{R0: 10, R1: 20, Den: 1, Dur: 1_000_000}}}
-	l := lease.Law{Law: pacer.Law{ID: 17, T0: time.Now().UnixMicro(), R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15}, Plan: plan, Piece: 1, End: pacer.Endless, Era: 17}
+	l := lease.Law{Law: pacer.Law{ID: 17, T0: time.Now().UnixMicro(), R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15}, Plan: plan, Piece: 1, End: pacer.Endless, ClockEpoch: 17}
 	return []lease.Law{l}
 }
 
@@ -32,7 +32,7 @@ func renewArgs(worker string, seq int, epoch string) []any {
 
 func claimArgs(worker string, seq int) []any {
 	return arguments(lease.Call{Worker: worker, Incarnation: "inc1", Seq: int64(seq), Epoch: "other", Weight: 1,
-		Releases: lease.Segs{{Lo: 1, Hi: 2}}, Claim: &lease.Claim{Held: lease.Segs{{Lo: 5, Hi: 9}}, P: 1, Era: 1}, Laws: arcLaws()})
+		Releases: lease.Segs{{Lo: 1, Hi: 2}}, Claim: &lease.Claim{Held: lease.Segs{{Lo: 5, Hi: 9}}, P: 1, ClockEpoch: 1}, Laws: arcLaws()})
 }
 
 func arguments(c lease.Call) []any {
@@ -185,7 +185,7 @@ func TestRenewRefuses(t *testing.T) {
 		b.must("make", makeArgs()...)
 		epoch := b.renew(renewArgs("w", 1, "")...).Epoch
 		right, claim := renewArgs("w", 2, epoch), claimArgs("w", 2)
-		for position, name := range map[int]string{1: "seq", 2: "weight", 3: "known", 4: "version", 5: "leaving", 6: "p", 7: "era"} {
+		for position, name := range map[int]string{1: "seq", 2: "weight", 3: "known", 4: "version", 5: "leaving", 6: "p", 7: "clockEpoch"} {
 			for _, value := range []int64{1<<53 + 2, -2, math.MaxInt64, math.MinInt64} {
 				b.refuses("renew", name, number6(right, position, value))
 				b.refuses("renew", name, number6(claim, position, value))

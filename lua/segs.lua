@@ -4,7 +4,7 @@
 
 local UNITS = 16777216
 local PIECE, BARE = '<llllll', '<ll'
-local FREE, UNKNOWN, ORPHAN = 0, 1, 2 -- kinds of pieces that no member holds, or that are in no target
+local FREE, UNKNOWN, UNASSIGNED = 0, 1, 2 -- kinds of pieces that no member holds, or that are in no target
 local KIND = 33554432 -- distance of the scores of two kinds
 
 -- later: the later one of two slots.
@@ -108,85 +108,90 @@ local function packed(segs)
   return table.concat(out)
 end
 
--- count: changes the number of pieces of a kind by n.
-local function count(kind, n)
-  if kind == FREE then b.free = b.free + n elseif kind == ORPHAN then b.orphans = b.orphans + n end
-end
+-- What no member holds, or is in no target.
+local every, put, pull, clear
 
-local function place(kind, at) return string.format('%d', kind * KIND + at) end
-
--- loose: pieces of a kind, from their texts.
-local function loose(kind, texts)
-  local out = {}
-  for i, text in ipairs(texts) do
-    out[i] = kind == ORPHAN and bares(text, 1, 1)[1] or pieces(text, 1, 1)[1]
-    out[i].text = text
+do
+  -- count: changes the number of pieces of a kind by n.
+  local function count(kind, n)
+    if kind == FREE then b.free = b.free + n elseif kind == UNASSIGNED then b.unassigned = b.unassigned + n end
   end
-  return out
-end
 
--- every: all pieces of a kind, or the first n.
-local function every(kind, n)
-  return loose(kind, redis.call('ZRANGEBYSCORE', keys.loose, place(kind, 0), '(' .. place(kind, UNITS), 'LIMIT', '0', n or '-1'))
-end
+  local function place(kind, at) return string.format('%d', kind * KIND + at) end
 
--- left: the last piece of a kind that begins before a place.
-local function left(kind, at)
-  return loose(kind, redis.call('ZREVRANGEBYSCORE', keys.loose, '(' .. place(kind, at), place(kind, 0), 'LIMIT', '0', '1'))[1]
-end
-
-local function remove(kind, s)
-  redis.call('ZREM', keys.loose, s.text)
-  count(kind, -1)
-end
-
--- put: adds pieces of a kind. Orphans are joined to their neighbours.
-local function put(kind, segs)
-  for _, s in ipairs(segs) do
-    if kind == ORPHAN then
-      local a = left(kind, s.lo)
-      local z = loose(kind, redis.call('ZRANGEBYSCORE', keys.loose, place(kind, s.hi), place(kind, s.hi)))[1]
-      s = { lo = s.lo, hi = s.hi }
-      if a and a.hi == s.lo then
-        remove(kind, a)
-        s.lo = a.lo
-      end
-      if z then
-        remove(kind, z)
-        s.hi = z.hi
-      end
+  -- unowned: pieces of a kind, from their texts.
+  local function unowned(kind, texts)
+    local out = {}
+    for i, text in ipairs(texts) do
+      out[i] = kind == UNASSIGNED and bares(text, 1, 1)[1] or pieces(text, 1, 1)[1]
+      out[i].text = text
     end
-    redis.call('ZADD', keys.loose, place(kind, s.lo), pack(s))
-    count(kind, 1)
-    b.made = true
+    return out
   end
-end
 
--- pull: takes out the pieces of a kind that are in cover.
-local function pull(kind, cover)
-  local out = {}
-  for _, c in ipairs(cover) do
-    local found = loose(kind, redis.call('ZRANGEBYSCORE', keys.loose, place(kind, c.lo), '(' .. place(kind, c.hi)))
-    local first = left(kind, c.lo)
-    if first and first.hi > c.lo then table.insert(found, 1, first) end
-    for _, s in ipairs(found) do
-      remove(kind, s)
-      local lo, hi = math.max(s.lo, c.lo), math.min(s.hi, c.hi)
-      local function rest(lo, hi)
-        if lo < hi then
-          redis.call('ZADD', keys.loose, place(kind, lo), pack(part(s, lo, hi)))
-          count(kind, 1)
+  -- every: all pieces of a kind, or the first n.
+  function every(kind, n)
+    return unowned(kind, redis.call('ZRANGEBYSCORE', keys.unowned, place(kind, 0), '(' .. place(kind, UNITS), 'LIMIT', '0', n or '-1'))
+  end
+
+  -- left: the last piece of a kind that begins before a place.
+  local function left(kind, at)
+    return unowned(kind, redis.call('ZREVRANGEBYSCORE', keys.unowned, '(' .. place(kind, at), place(kind, 0), 'LIMIT', '0', '1'))[1]
+  end
+
+  local function drop(kind, s)
+    redis.call('ZREM', keys.unowned, s.text)
+    count(kind, -1)
+  end
+
+  -- put: adds pieces of a kind. Unassigned pieces are joined to their neighbours.
+  function put(kind, segs)
+    for _, s in ipairs(segs) do
+      if kind == UNASSIGNED then
+        local a = left(kind, s.lo)
+        local z = unowned(kind, redis.call('ZRANGEBYSCORE', keys.unowned, place(kind, s.hi), place(kind, s.hi)))[1]
+        s = { lo = s.lo, hi = s.hi }
+        if a and a.hi == s.lo then
+          drop(kind, a)
+          s.lo = a.lo
+        end
+        if z then
+          drop(kind, z)
+          s.hi = z.hi
         end
       end
-      rest(s.lo, lo)
-      rest(hi, s.hi)
-      out[#out + 1] = part(s, lo, hi)
+      redis.call('ZADD', keys.unowned, place(kind, s.lo), pack(s))
+      count(kind, 1)
+      b.made = true
     end
   end
-  return out
-end
 
--- clear: removes all pieces of a kind.
-local function clear(kind)
-  count(kind, -redis.call('ZREMRANGEBYSCORE', keys.loose, place(kind, 0), '(' .. place(kind, UNITS)))
+  -- pull: takes out the pieces of a kind that are in cover.
+  function pull(kind, cover)
+    local out = {}
+    for _, c in ipairs(cover) do
+      local found = unowned(kind, redis.call('ZRANGEBYSCORE', keys.unowned, place(kind, c.lo), '(' .. place(kind, c.hi)))
+      local first = left(kind, c.lo)
+      if first and first.hi > c.lo then table.insert(found, 1, first) end
+      for _, s in ipairs(found) do
+        drop(kind, s)
+        local lo, hi = math.max(s.lo, c.lo), math.min(s.hi, c.hi)
+        local function rest(lo, hi)
+          if lo < hi then
+            redis.call('ZADD', keys.unowned, place(kind, lo), pack(part(s, lo, hi)))
+            count(kind, 1)
+          end
+        end
+        rest(s.lo, lo)
+        rest(hi, s.hi)
+        out[#out + 1] = part(s, lo, hi)
+      end
+    end
+    return out
+  end
+
+  -- clear: removes all pieces of a kind.
+  function clear(kind)
+    count(kind, -redis.call('ZREMRANGEBYSCORE', keys.unowned, place(kind, 0), '(' .. place(kind, UNITS)))
+  end
 end

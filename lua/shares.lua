@@ -13,7 +13,7 @@ local SETTLED = 5000000 -- µs after which new pieces are in force everywhere
 local cache, touched, unplaced, woken, everyone, entries = {}, {}, {}, {}, false, {}
 
 local function parse(name, text)
-  local seq, weight, version, joins, state, leaving, giving, missing, units, held, target, at = struct.unpack(RECORD, text)
+  local $names(record), at = struct.unpack(RECORD, text)
   local bare = at + held * bytes(PIECE)
   if min(held, target, state) < 0 or state > REPLACED or bare + target * bytes(BARE) > #text then error('the record is not whole') end
   return { name = name, inc = sub(text, bare + target * bytes(BARE)), seq = seq, weight = weight, version = version, joins = joins, state = state,
@@ -40,7 +40,7 @@ local function target(m)
 end
 
 -- gone: also true for a member of before a failover that has not claimed anything in time.
-local function gone(m) return m.state >= LEFT or (m.state == OLD and b.quiet == 0) end
+local function gone(m) return m.state >= LEFT or (m.state == OLD and b.grace == 0) end
 
 local function owner(m) return m.name .. '/' .. m.inc end
 
@@ -63,10 +63,10 @@ local function setTarget(m, segs)
   touch(m)
 end
 
--- rank: updates the places in `rich` of members whose target or weight has changed.
+-- rank: updates the scores in `byLoad` of members whose target or weight has changed.
 local function rank()
   for name, m in pairs(unplaced) do
-    if stays(m) then redis.call('ZADD', keys.rich, string.format('%.17g', m.units / m.weight), name) end
+    if stays(m) then redis.call('ZADD', keys.byLoad, string.format('%.17g', m.units / m.weight), name) end
   end
   unplaced = {}
 end
@@ -80,7 +80,7 @@ end
 local function leaves(m)
   b.w = b.w - m.weight
   unplaced[m.name] = nil
-  redis.call('ZREM', keys.rich, m.name)
+  redis.call('ZREM', keys.byLoad, m.name)
 end
 
 -- close: ends an entry of the log, and returns where the next one begins.
@@ -96,30 +96,30 @@ local function few(amount, n) return min(n, max(16, floor(16 * amount * n / UNIT
 -- share: the share of a weight in a sum of weights, in places.
 local function share(weight, sum) return floor(UNITS * weight / sum) end
 
--- members: the members of these names. A name without a record is removed from `rich`.
+-- members: the members of these names. A name without a record is removed from `byLoad`.
 local function members(names)
   local out = {}
   for _, name in ipairs(names) do
     local m = member(name)
-    if m then out[#out + 1] = m else redis.call('ZREM', keys.rich, name) end
+    if m then out[#out + 1] = m else redis.call('ZREM', keys.byLoad, name) end
   end
   return out
 end
 
-local function poorest(n)
+local function leastLoaded(n)
   rank()
-  return members(redis.call('ZRANGE', keys.rich, '0', int(n - 1)))
+  return members(redis.call('ZRANGE', keys.byLoad, '0', int(n - 1)))
 end
 
-local function richest(n)
+local function mostLoaded(n)
   rank()
-  return members(redis.call('ZREVRANGE', keys.rich, '0', int(n - 1)))
+  return members(redis.call('ZREVRANGE', keys.byLoad, '0', int(n - 1)))
 end
 
 -- staying: how many members share the circle.
 local function staying()
   rank()
-  return redis.call('ZCARD', keys.rich)
+  return redis.call('ZCARD', keys.byLoad)
 end
 
 -- takeUnits: takes an amount from a member's target, and returns it: whole small pieces first, then a part of the
@@ -152,9 +152,9 @@ local function addUnits(to, units)
   woken[to.name] = true
 end
 
--- giveOrphans: gives a member an amount of some orphans, and returns the others. beside: only those next to its own
+-- giveUnassigned: gives a member an amount of some unassigned pieces, and returns the others. beside: only those next to its own
 -- pieces.
-local function giveOrphans(m, some, amount, beside)
+local function giveUnassigned(m, some, amount, beside)
   if amount <= 0 then return some end
   local got, ends = {}, {}
   if beside then
@@ -170,17 +170,17 @@ local function giveOrphans(m, some, amount, beside)
     end
   end
   if #got == 0 then return some end
-  pull(ORPHAN, got)
+  pull(UNASSIGNED, got)
   setTarget(m, union(target(m), got))
   woken[m.name] = true
   return minus(some, got)
 end
 
--- someOrphans: in a large fleet, as many orphans as a member has on average.
-local function someOrphans(n)
+-- someUnassigned: in a large fleet, as many unassigned pieces as a member has on average.
+local function someUnassigned(n)
   local most, out = UNITS, {}
   if n > AT_ONCE then most = floor(UNITS / n) end
-  for _, s in ipairs(every(ORPHAN, int(AT_ONCE))) do
+  for _, s in ipairs(every(UNASSIGNED, int(AT_ONCE))) do
     if most <= 0 then break end
     local s = { lo = s.lo, hi = min(s.hi, s.lo + most) }
     most = most - (s.hi - s.lo)
@@ -189,43 +189,43 @@ local function someOrphans(n)
   return out
 end
 
--- adopt: gives orphans to the poorest members, up to one level, those next to their own pieces first. When the run is
+-- assign: gives unassigned pieces to the least loaded members, up to one level, those next to their own pieces first. When the run is
 -- over nobody needs them, and thousands may leave.
-local function adopt()
-  if b.begun == 0 or b.quiet > 0 or b.orphans == 0 then return end
+local function assign()
+  if b.begun == 0 or b.grace > 0 or b.unassigned == 0 then return end
   local last = newest()
   if last.phase >= STOPPED and last.t0 <= b.now then return end
   local n = staying()
   if n == 0 then return end
-  local some = someOrphans(n)
+  local some = someUnassigned(n)
   local sum, w, level, took = length(some), 0, 0, 0
-  local list = poorest(few(sum, n))
+  local list = leastLoaded(few(sum, n))
   for i, m in ipairs(list) do
     if i > 1 and level <= m.units / m.weight then break end
     sum, w, took = sum + m.units, w + m.weight, i
     level = sum / w
   end
-  for i = 1, took do some = giveOrphans(list[i], some, floor(level * list[i].weight) - list[i].units, true) end
-  for i = 1, took do some = giveOrphans(list[i], some, floor(level * list[i].weight) - list[i].units, false) end
-  giveOrphans(list[1], some, length(some), false)
+  for i = 1, took do some = giveUnassigned(list[i], some, floor(level * list[i].weight) - list[i].units, true) end
+  for i = 1, took do some = giveUnassigned(list[i], some, floor(level * list[i].weight) - list[i].units, false) end
+  giveUnassigned(list[1], some, length(some), false)
 end
 
--- abandon: gives others what a member was to hold and does not. So a member that leaves keeps its target until it
+-- unassign: gives others what a member was to hold and does not. So a member that leaves keeps its target until it
 -- releases a piece. Then the piece is free, and who gets it calls once.
-local function abandon(m)
+local function unassign(m)
   local units = minus(target(m), held(m))
-  put(ORPHAN, units)
+  put(UNASSIGNED, units)
   setTarget(m, minus(target(m), units))
-  adopt()
+  assign()
 end
 
--- welcome: gives a newcomer its share. The richest members go down to one level.
+-- welcome: gives a newcomer its share. The most loaded members go down to one level.
 local function welcome(m)
-  adopt()
+  assign()
   local n = staying() - 1
   local need, donors = share(m.weight, b.w) - m.units, {}
   local most = few(need, n)
-  for _, x in ipairs(richest(most + 1)) do
+  for _, x in ipairs(mostLoaded(most + 1)) do
     if x ~= m and #donors < most then donors[#donors + 1] = x end
   end
   local sum, w, level, give = 0, 0, 0, 0
@@ -244,19 +244,19 @@ local function welcome(m)
   addUnits(m, plus({}, got))
 end
 
--- levelShares: moves places from the richest to the poorest member, if one is more than 8 % off the mean.
-local function levelShares()
-  if b.quiet > 0 then return end
+-- rebalance: moves places from the most loaded to the least loaded member, if one is more than 8 % off the mean.
+local function rebalance()
+  if b.grace > 0 then return end
   for _ = 1, 8 do
     if staying() < 2 then return end
-    local mean, poor, rich = UNITS / b.w, poorest(1)[1], richest(1)[1]
-    if not (poor and rich) then return end
-    local low, high = poor.units / poor.weight, rich.units / rich.weight
+    local mean, least, most = UNITS / b.w, leastLoaded(1)[1], mostLoaded(1)[1]
+    if not (least and most) then return end
+    local low, high = least.units / least.weight, most.units / most.weight
     if low > 0.92 * mean and high < 1.08 * mean then return end
-    local amount = min((high - mean) * rich.weight, (mean - low) * poor.weight)
-    local units, moved = takeUnits(rich, max(1, amount < 0 and ceil(amount) or floor(amount)))
+    local amount = min((high - mean) * most.weight, (mean - low) * least.weight)
+    local units, moved = takeUnits(most, max(1, amount < 0 and ceil(amount) or floor(amount)))
     if moved == 0 then return end
-    addUnits(poor, units)
+    addUnits(least, units)
   end
 end
 
@@ -285,8 +285,7 @@ local function record(m)
   tally(m)
   local held = m.owns and packed(m.held) or sub(m.text, m.at, m.bare - 1)
   local target = m.aimed and packed(m.target) or sub(m.text, m.bare, m.bare + m.aims * bytes(BARE) - 1)
-  return struct.pack(RECORD, m.seq, m.weight, m.version, m.joins, m.state, m.leaving and 1 or 0, m.giving, m.missing, m.units,
-    #held / bytes(PIECE), #target / bytes(BARE)) .. held .. target .. m.inc
+  return struct.pack(RECORD, $of(record)) .. held .. target .. m.inc
 end
 
 -- storeMembers: stores the members and the log.

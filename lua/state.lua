@@ -2,57 +2,37 @@
 --
 -- A renewal must be cheap. So it reads four fields of the budget and the record of its member. If nothing has to be
 -- done it writes one field and one score. Numbers are eight bytes each, as in struct.lua.
---   budget   uid, keep, core (the numbers below), last (highest time seen in this era, µs), epoch (the server's
+--   budget   uid, keep, core (its numbers), last (highest time seen in this clock epoch, µs), epoch (the server's
 --            identity), laws (those that may still be needed), plan/NUMBER, commands; of a run that was lost: restored
 --            (when, µs), began (its first t0, µs); of a run with a limiter: limit (its settings, grant.lua), granted
 --            (when it was asked, µs)
 --   workers  name: the record of a member; name/incarnation: the record of one whose name another process has taken
 --   due      members that are present, by the time at which they are gone if they stay silent
---   rich     those of them that stay, by the places per weight
---   loose    pieces of the circle that nobody holds (free, unknown) or that are in no target (orphans), by kind and
+--   byLoad     those of them that stay, by the places per weight
+--   unowned    pieces of the circle that nobody holds (free, unknown) or that are in no target (unassigned), by kind and
 --            place
 --   laws     every law there ever was, by number
 --   log      who held what from which slot to which: lo, hi, from, to, name/incarnation; no name: nobody
 
-local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], rich = KEYS[4], loose = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
+local keys = { budget = KEYS[1], workers = KEYS[2], due = KEYS[3], byLoad = KEYS[4], unowned = KEYS[5], laws = KEYS[6], log = KEYS[7], events = KEYS[8] }
 
--- The numbers of a run:
---   tf        when this server was first called
---   quiet     until when unknown pieces stay unknown; 0 = over
---   patience  nobody expires before
---   leveled   when shares were last levelled
---   era       number of its first law
---   command   number of the last law of a command
---   started   first t0
---   n, w      members present; weight of those that stay
---   hold      how long a promise is
---   min, span, requests, deadman, seed   settings of the run
---   heard     when a controller last called
---   newest    highest number of a law
---   follow    when the next law of the plan begins, or later if it must not be made yet; ENDLESS = never, or a command
---             makes it
---   phase     of the newest law
---   begun     1 if there is a law
---   given     1 if a command before the start has given the plan
---   free, orphans   number of pieces
-local CORE = '<lllllllllllllllllllllll'
--- seq, weight, version, joins, state, leaving, giving, missing, units, held, target. The last two are how many pieces
--- follow. Then comes the incarnation.
-local RECORD = '<lllllllllll'
-local CALL = '<lllllll' -- seq, weight, known, version, leaving, p, era
-local HEAD = '<lllllll' -- seq, era, now, p, members, wait, version
+-- table.go has the numbers of each form, in their order, and says what they are.
+local CORE = '<$letters(core)' -- of a run
+local RECORD = '<$letters(record)' -- of a member
+local CALL = '<$letters(call)'
+local HEAD = '<$letters(head)' -- of a reply
 
 -- States of a member. OLD: of a former server, has not called this one. PRESENT. All others are gone: LEFT handed
 -- over what it held, and then said that it sends nothing any more, HALTED only said so, LOST was silent until its
 -- promise was over, REMOVED is dead as a user says, REPLACED lost its name to another process.
 local OLD, PRESENT, LEFT, HALTED, LOST, REMOVED, REPLACED = 0, 1, 2, 3, 4, 5, 6
-local GRACE = 50000 -- µs a piece is left alone after its promise
-local STEPPED = 500000             -- a clock that goes back by more begins a new era
+local EXPIRY_SLACK = 50000 -- µs a piece is left alone after its promise
+local STEPPED = 500000             -- a clock that goes back by more begins a new clock epoch
 local LONGEST = 600000000 -- µs at most to wait for a promise of a former server, which may have no end
 
 -- A member that is never due. Its name is longer than any worker's, so Redis keeps `due` as a skip list. In the list
 -- of small sets, up to 128 members, finding a member's new place takes several times as long.
-local NOBODY = '-----------------------------------------------------------------'
+local SENTINEL_MEMBER = '-----------------------------------------------------------------'
 
 -- rhythm: time between two calls of a worker, µs, with n members and promises of `hold` (Period in pacer/lease).
 local function rhythm(n, hold) return math.max(500000, math.min(10000 * n, math.max(1000000, 250 * n), math.floor(hold / 4))) end

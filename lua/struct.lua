@@ -20,7 +20,8 @@ if not rawget(_G, 'struct') then
     end,
     -- unpack: the numbers of a text from its byte `at` on, and the position after them.
     unpack = function(form, text, at)
-      local out, at = {}, at or 1
+      local out = {}
+      at = at or 1
       for i = 1, #form - 1 do
         local a, b, c, d, e, f, g, h = byte(text, at, at + 7)
         if h >= 128 then h = h - 256 end

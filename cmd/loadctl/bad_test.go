@@ -441,7 +441,7 @@ func brokenKeys() map[string]brokenRun {
 		"workers string": {set(keys.Workers), slices.Concat(reads, changes, watch), says},
 		"laws string":    {set(keys.Laws), slices.Concat(reads, changes, watch), says},
 		"due string":     {set(keys.Due), slices.Concat(reads, changes, watch), says},
-		"loose string":   {set(keys.Loose), slices.Concat(reads, changes, watch), says},
+		"loose string":   {set(keys.Unowned), slices.Concat(reads, changes, watch), says},
 		"log string":     {set(keys.Log), slices.Concat(reads, changes, watch), says},
 		"totals string":  {set(keys.Totals), append(changes, []string{"report", "x"}, []string{"watch", "x"}), says},
 		"series string":  {set(keys.Series), append(changes, []string{"report", "x"}), says},

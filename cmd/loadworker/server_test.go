@@ -58,7 +58,7 @@ func TestBrokenRuns(t *testing.T) {
 		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":10,"qps":"`+secret+`"}`, 0).Err() },
 		"spec no object": func() error { return client.Set(t.Context(), keys.Spec, `["`+secret+`"]`, 0).Err() },
 	}
-	for _, key := range []string{keys.Budget, keys.Workers, keys.Due, keys.Rich, keys.Loose, keys.Laws, keys.Log, keys.Totals, keys.Snapshots, keys.Events, keys.Series} {
+	for _, key := range []string{keys.Budget, keys.Workers, keys.Due, keys.ByLoad, keys.Unowned, keys.Laws, keys.Log, keys.Totals, keys.Snapshots, keys.Events, keys.Series} {
 		harm[key+" a string"] = func() error { return client.Set(t.Context(), key, secret, 0).Err() }
 	}
 	harm[keys.Spec+" a list"] = func() error {

@@ -63,7 +63,7 @@ func TestRunsOutliveTheirState(t *testing.T) {
 				t.Errorf("before %+v\nafter %+v", before, after)
 			}
 			o.more(t, 200)
-			if acceptance() { // the quiet time passes too, and nothing is dropped before the stop
+			if acceptance() { // the grace period passes too, and nothing is dropped before the stop
 				o.more(t, 2500)
 				if a := b.report("lost").Audit; a.LateDropped > 0 {
 					t.Errorf("%+v", a)

@@ -156,7 +156,7 @@ func (c *Client) mayOpen() bool {
 // a connection without replies: a request to a server that had closed it would be lost, and count as sent.
 func (c *Client) usable(cn *conn, idle int64) bool {
 	briefly := idle < int64(c.wire.LookAfter) && !cn.wire.Datagrams() && !cn.discards()
-	return (idle <= int64(c.wire.IdleLimit) || cn.messages != nil) && (briefly || c.quiet(cn))
+	return (idle <= int64(c.wire.IdleLimit) || cn.messages != nil) && (briefly || c.nothingToRead(cn))
 }
 
 // vacant takes a conn for a new connection; nil if there are as many as may be. One that is idle at another host has to

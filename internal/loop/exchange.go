@@ -162,7 +162,7 @@ func (c *Client) reusable(cn *conn) bool {
 }
 
 // quiet looks whether there is nothing to read on a connection without a request, not even a close.
-func (c *Client) quiet(cn *conn) bool {
+func (c *Client) nothingToRead(cn *conn) bool {
 	if cn.secure == nil && cn.messages == nil && !cn.discards() {
 		return c.drained(cn)
 	}

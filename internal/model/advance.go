@@ -14,15 +14,15 @@ func (r *Run) advance(now int64) {
 	first := r.epoch != epoch
 	r.checkClock(now)
 	if r.now = max(now, r.last); r.now-r.last > 1_000_000 { // nobody could call
-		r.patience = r.now + max(2_000_000, 2*r.period())
+		r.noExpiryBefore = r.now + max(2_000_000, 2*r.period())
 		r.heard += r.now - r.last
 	}
 	r.last = r.now
 	if first {
-		r.beginQuiet(epoch)
+		r.beginGrace(epoch)
 	}
-	if r.quiet > 0 && r.now >= r.quiet {
-		r.endQuiet()
+	if r.grace > 0 && r.now >= r.grace {
+		r.endGrace()
 	}
 	if r.laws == nil { // it has not begun
 		return
@@ -30,15 +30,15 @@ func (r *Run) advance(now int64) {
 	r.follow()
 	r.checkDeadman()
 	r.expire()
-	r.adopt()
-	if r.now-r.leveled >= 1_000_000 {
-		r.leveled = r.now
-		r.levelShares()
+	r.assign()
+	if r.now-r.rebalancedAt >= 1_000_000 {
+		r.rebalancedAt = r.now
+		r.rebalance()
 	}
 }
 
-// beginQuiet is for the first call of another server than before. It may have forgotten who owns what.
-func (r *Run) beginQuiet(epoch string) {
+// beginGrace is for the first call of another server than before. It may have forgotten who owns what.
+func (r *Run) beginGrace(epoch string) {
 	r.epoch = epoch
 	if r.Without.Stored {
 		for _, m := range r.members {
@@ -46,7 +46,7 @@ func (r *Run) beginQuiet(epoch string) {
 		}
 		return
 	}
-	r.tf, r.quiet, r.orphans = r.now, r.now+min(r.Hold, longest)+margin, lease.Whole()
+	r.tf, r.grace, r.unassigned = r.now, r.now+min(r.Hold, longest)+margin, lease.Whole()
 	at := r.pos(r.now)
 	var all []Entry // entries that end here
 	gather := func(owner string, s lease.Segs) {
@@ -75,13 +75,13 @@ func (r *Run) beginQuiet(epoch string) {
 	}
 	r.free, r.unknown = nil, lease.Segs{{Hi: circle.Units, Since: at}}
 	if r.Without.Quarantine {
-		r.endQuiet()
+		r.endGrace()
 	}
 }
 
-// endQuiet frees what nobody has claimed. Every promise of a former server is over.
-func (r *Run) endQuiet() {
-	r.quiet = 0
+// endGrace frees what nobody has claimed. Every promise of a former server is over.
+func (r *Run) endGrace() {
+	r.grace = 0
 	for _, m := range r.members {
 		if m.epoch != r.epoch {
 			m.gone = true
@@ -93,12 +93,12 @@ func (r *Run) endQuiet() {
 		r.free = r.free.Plus(lease.Segs{s})
 	}
 	r.unknown = nil
-	r.adopt()
+	r.assign()
 }
 
 // expire frees what was promised to silent members.
 func (r *Run) expire() {
-	if r.now < r.patience {
+	if r.now < r.noExpiryBefore {
 		return
 	}
 	late := r.now
@@ -114,7 +114,7 @@ func (r *Run) expire() {
 
 // endPromise returns the owner of m's pieces at a time: m, or nobody if its promise ended before.
 func (r *Run) endPromise(m *Member, t int64) string {
-	ends := m.drops - grace
+	ends := m.drops - expirySlack
 	if ends >= t {
 		return m.owner()
 	}
@@ -131,7 +131,7 @@ func (r *Run) drop(m *Member, t int64) {
 	r.setHeld(m, nil)
 	m.joins = seen
 	r.makeFree(whose, units, r.pos(t))
-	r.abandon(m)
+	r.unassign(m)
 }
 
 // Remove removes a member because somebody says that it is dead.
@@ -146,11 +146,11 @@ func (r *Run) Remove(now int64, name string) {
 }
 
 // remove removes a member that somebody says is gone. Its clock may have been ahead of this one, by up to stepped. In
-// the quiet time others may still claim what it is believed to hold, as a late copy of an old claim may have spoken
+// the grace period others may still claim what it is believed to hold, as a late copy of an old claim may have spoken
 // for it. Until then these pieces are unknown.
 func (r *Run) remove(m *Member) {
 	if !m.gone && m.epoch == r.epoch {
-		if r.quiet > 0 {
+		if r.grace > 0 {
 			r.takeBack(m)
 		}
 		r.drop(m, r.now+stepped)
@@ -175,18 +175,18 @@ func (r *Run) checkDeadman() {
 	}
 }
 
-// checkClock begins a new era if the clock went back. A promise covers the laws of its own era only. So in the new
-// era all go on with what they hold, from its first slot. What nobody holds is free, as nobody else can be sending
+// checkClock begins a new clock epoch if the clock went back. A promise covers the laws of its own clock epoch only. So in the new
+// clock epoch all go on with what they hold, from its first slot. What nobody holds is free, as nobody else can be sending
 // it.
 func (r *Run) checkClock(now int64) {
-	if r.laws == nil || r.Without.NewEra || now >= r.last-stepped {
+	if r.laws == nil || r.Without.NewClockEpoch || now >= r.last-stepped {
 		return
 	}
 	delta := now - r.last
 	t, t0 := r.last, now+r.ahead()
 	r.now = now
 	l, old := r.lawAfter(t, t0)
-	l.Phase, l.Era = old.Phase, l.ID
+	l.Phase, l.ClockEpoch = old.Phase, l.ID
 	if old.Phase != lease.Running {
 		r.askNothing(&l)
 	} else {
@@ -198,19 +198,19 @@ func (r *Run) checkClock(now int64) {
 		}
 		r.next(&l)
 	}
-	r.era = l.ID
+	r.clockEpoch = l.ID
 	r.addLaws(l)
-	r.last, r.patience, r.started = now, now+max(2_000_000, 2*r.period()), r.started+delta
+	r.last, r.noExpiryBefore, r.started = now, now+max(2_000_000, 2*r.period()), r.started+delta
 	r.heard += delta
 	at := lease.Pos{G: l.ID}
 	for _, m := range r.present() {
 		m.drops += delta
 		r.setHeld(m, m.held.Each(func(s *lease.Seg) { s.From = at }))
 	}
-	r.leveled = now
+	r.rebalancedAt = now
 	r.free = r.free.Each(func(s *lease.Seg) { s.From = at })
-	if r.quiet > 0 {
-		r.endQuiet()
+	if r.grace > 0 {
+		r.endGrace()
 	}
 	for _, m := range r.present() {
 		r.woken[m.Name] = true

@@ -15,7 +15,7 @@ type Audit struct {
 // Laws returns all laws that this server has ever known.
 func (r *Run) Laws() *lease.Laws { return r.ever }
 
-// Now returns the highest time that this server has seen in this era, µs.
+// Now returns the highest time that this server has seen in this clock epoch, µs.
 func (r *Run) Now() int64 { return r.last }
 
 // Heard returns when a member last called, µs; 0 if it is not one.

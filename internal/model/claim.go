@@ -9,7 +9,7 @@ func (r *Run) claim(m *Member, c lease.Call) {
 	if m.epoch == r.epoch && len(m.held) > 0 && !r.Without.Reclaim { // a late copy of an old claim had spoken for it
 		r.takeBack(m)
 	}
-	valid := r.quiet > 0 && r.laws != nil && c.Claim.Era == r.era && (c.Claim.P >= r.tf+margin || r.Without.Age)
+	valid := r.grace > 0 && r.laws != nil && c.Claim.ClockEpoch == r.clockEpoch && (c.Claim.P >= r.tf+margin || r.Without.Age)
 	if valid || r.Without.Owned {
 		if r.Without.Owned {
 			r.seize(c.Claim.Held)
@@ -29,15 +29,15 @@ func (r *Run) claim(m *Member, c lease.Call) {
 		}
 	}
 	m.epoch = r.epoch
-	r.orphans = r.orphans.Union(m.target)
+	r.unassigned = r.unassigned.Union(m.target)
 	m.target = nil
-	r.addTarget(m, m.held.And(r.orphans))
+	r.addTarget(m, m.held.And(r.unassigned))
 }
 
 // takeBack makes what m was believed to hold unknown again.
 func (r *Run) takeBack(m *Member) {
 	at := r.pos(r.now)
-	if r.quiet == 0 {
+	if r.grace == 0 {
 		units := m.held
 		r.setHeld(m, nil)
 		r.makeFree(m.owner(), units, at)

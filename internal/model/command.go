@@ -23,7 +23,7 @@ func (r *Run) start() {
 	if r.Min == 0 || len(all) < r.Min {
 		return
 	}
-	r.orphans = lease.Whole() // a claim may have brought targets
+	r.unassigned = lease.Whole() // a claim may have brought targets
 	at, sum := int64(0), int64(0)
 	for _, m := range all {
 		m.target = nil
@@ -130,7 +130,7 @@ func (r *Run) follow() {
 		if l.Phase != lease.Running || end >= endless || end > r.now+soon+r.period() {
 			return
 		}
-		n := lease.Law{Prev: l.ID, Cut: l.K, Base: l.Base + l.K, Plan: l.Plan, Piece: l.Piece, End: l.End, Era: l.Era}
+		n := lease.Law{Prev: l.ID, Cut: l.K, Base: l.Base + l.K, Plan: l.Plan, Piece: l.Piece, End: l.End, ClockEpoch: l.ClockEpoch}
 		n.T0, n.ID, n.C, n.Seed = end, l.ID+1, l.phase(l.K, end), poisson.Next(l.Seed)
 		if l.Stop > 0 {
 			n.End = end
@@ -142,8 +142,8 @@ func (r *Run) follow() {
 
 // addLaws adds laws. Only the audit needs those that are over.
 func (r *Run) addLaws(laws ...lease.Law) {
-	r.laws = r.laws.With(laws...).In(r.era).Trim(r.now - margin)
-	r.ever = r.ever.With(laws...).In(r.era)
+	r.laws = r.laws.With(laws...).In(r.clockEpoch).Trim(r.now - margin)
+	r.ever = r.ever.With(laws...).In(r.clockEpoch)
 }
 
 // lawAfter returns a law from t0 on that follows the one in force at t, with nothing asked for yet; and that one.
@@ -151,22 +151,22 @@ func (r *Run) lawAfter(t, t0 int64) (n lease.Law, old law) {
 	i := r.laws.At(t)
 	old = law{r.laws.All()[i]}
 	cut := min(old.before(t), r.laws.Cut(i))
-	n = lease.Law{Prev: old.ID, Cut: cut, Base: old.Base + cut, Plan: old.Plan, Piece: old.Piece, Left: old.Left, End: old.End, Era: old.Era}
+	n = lease.Law{Prev: old.ID, Cut: cut, Base: old.Base + cut, Plan: old.Plan, Piece: old.Piece, Left: old.Left, End: old.End, ClockEpoch: old.ClockEpoch}
 	n.ID, n.T0, n.C, n.Seed = r.number(), t0, old.phase(cut, t), poisson.Next(old.Seed)
 	return n, old
 }
 
-// learn takes laws of its era that this server has forgotten or not heard of.
+// learn takes laws of its clock epoch that this server has forgotten or not heard of.
 func (r *Run) learn(laws []lease.Law) {
 	if len(laws) == 0 {
 		return
 	}
 	if r.laws == nil { // a server that knows of no start
-		r.era, r.started = laws[len(laws)-1].Era, laws[0].T0
+		r.clockEpoch, r.started = laws[len(laws)-1].ClockEpoch, laws[0].T0
 	}
 	var own []lease.Law
 	for _, l := range laws {
-		if l.Era == r.era {
+		if l.ClockEpoch == r.clockEpoch {
 			if l.Plan.ID == 0 { // the plan of the run's description, which is not sent
 				l.Plan = &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}
 			}
@@ -208,7 +208,7 @@ func (r *Run) act(kind string, pieces []pacer.Piece) (t0 int64, status string) {
 // change is a command after the start.
 func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	t0 = r.now + r.ahead()
-	if i, ok := r.laws.Index(r.command); ok && r.laws.All()[i].Era == r.era {
+	if i, ok := r.laws.Index(r.command); ok && r.laws.All()[i].ClockEpoch == r.clockEpoch {
 		t0 = max(t0, r.laws.All()[i].T0+1)
 	}
 	was := r.laws.All()[r.laws.At(t0)]
@@ -275,8 +275,8 @@ func (r *Run) early(kind string, pieces []pacer.Piece) (t0 int64, status string)
 // first makes a law the first one.
 func (r *Run) first(l *lease.Law, t0 int64) {
 	l.ID, l.T0, l.Seed = r.number(), t0, r.Seed
-	if l.Era = l.ID; r.given {
+	if l.ClockEpoch = l.ID; r.given {
 		l.Plan.ID = l.ID
 	}
-	r.era, r.started = l.ID, t0
+	r.clockEpoch, r.started = l.ID, t0
 }

@@ -71,7 +71,7 @@ func TestEndlessPromises(t *testing.T) {
 	r.Become("two")
 	now += 1_000_000
 	renew()
-	if wait := r.quiet - now; wait <= 0 || wait > longest+margin || h.View().Held.Len() != 1<<24 {
+	if wait := r.grace - now; wait <= 0 || wait > longest+margin || h.View().Held.Len() != 1<<24 {
 		t.Errorf("what nobody claims is free in %d µs; the worker holds %d units", wait, h.View().Held.Len())
 	}
 }

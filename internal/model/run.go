@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	grace   = 50_000      // µs a piece is left alone after its promise
-	margin  = 1_000_000   // µs by which the clocks of two servers may differ; no slot is sent later than this
-	makeUp  = 100_000     // µs: slots of a free piece that are past by no more than this are given too, to be sent late
-	settled = 5_000_000   // µs after which new pieces are in force everywhere
-	atOnce  = 16          // members or pieces that one call handles at most, about
-	history = 1000        // laws that are over and that a worker is told of, at most
-	stepped = 500_000     // a clock that goes back by more begins a new era
-	longest = 600_000_000 // µs at most to wait for a promise of a former server, which may have no end
+	expirySlack = 50_000      // µs a piece is left alone after its promise
+	margin      = 1_000_000   // µs by which the clocks of two servers may differ; no slot is sent later than this
+	makeUp      = 100_000     // µs: slots of a free piece that are past by no more than this are given too, to be sent late
+	settled     = 5_000_000   // µs after which new pieces are in force everywhere
+	atOnce      = 16          // members or pieces that one call handles at most, about
+	history     = 1000        // laws that are over and that a worker is told of, at most
+	stepped     = 500_000     // a clock that goes back by more begins a new clock epoch
+	longest     = 600_000_000 // µs at most to wait for a promise of a former server, which may have no end
 )
 
 // Options are the settings of a run.
@@ -62,32 +62,32 @@ type Run struct {
 	Options
 	Identity string // of the server; it changes with a failover, see Become
 
-	laws      *lease.Laws // laws in force and later ones, which may still be needed
-	ever      *lease.Laws // all
-	given     bool        // a command before the start has given the plan
-	command   int64       // number of the last law of a command
-	started   int64       // first T0
-	era       int64
-	epoch     string
-	tf, quiet int64 // when this server was first called; until when unknown pieces stay unknown, 0 = over
-	patience  int64 // nobody expires before
-	last      int64 // highest time seen in this era
-	now       int64
-	leveled   int64
-	free      lease.Segs // given up, not yet taken
-	unknown   lease.Segs // this server has not heard of the owner
-	orphans   lease.Segs // in nobody's target
-	heard     int64      // when a controller last called, µs
-	members   map[string]*Member
-	replaced  map[string]bool // incarnations
-	log       []Entry
-	woken     map[string]bool
-	answers   []Answer // the last ones
+	laws           *lease.Laws // laws in force and later ones, which may still be needed
+	ever           *lease.Laws // all
+	given          bool        // a command before the start has given the plan
+	command        int64       // number of the last law of a command
+	started        int64       // first T0
+	clockEpoch     int64
+	epoch          string
+	tf, grace      int64 // when this server was first called; until when unknown pieces stay unknown, 0 = over
+	noExpiryBefore int64 // nobody expires before
+	last           int64 // highest time seen in this clock epoch
+	now            int64
+	rebalancedAt   int64
+	free           lease.Segs // given up, not yet taken
+	unknown        lease.Segs // this server has not heard of the owner
+	unassigned     lease.Segs // in nobody's target
+	heard          int64      // when a controller last called, µs
+	members        map[string]*Member
+	replaced       map[string]bool // incarnations
+	log            []Entry
+	woken          map[string]bool
+	answers        []Answer // the last ones
 }
 
 // New returns a run that waits for its members.
 func New(o Options, identity string) *Run {
-	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), orphans: lease.Whole(), members: map[string]*Member{}, replaced: map[string]bool{}, woken: map[string]bool{}}
+	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), unassigned: lease.Whole(), members: map[string]*Member{}, replaced: map[string]bool{}, woken: map[string]bool{}}
 }
 
 // Restore makes a run again from what a worker knows of it, on a server that may have had it before. For the workers
@@ -137,11 +137,11 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		m = r.enter(c)
 	}
 	m.Weight = max(1, c.Weight) // shares follow later
-	if r.laws == nil && r.quiet == 0 {
+	if r.laws == nil && r.grace == 0 {
 		r.start()
 	}
 	if c.Claim != nil && c.Epoch != r.epoch && !again {
-		if r.claim(m, c); len(m.target) == 0 && r.laws != nil && r.quiet == 0 && c.Leaving == lease.Stays && !m.leaving {
+		if r.claim(m, c); len(m.target) == 0 && r.laws != nil && r.grace == 0 && c.Leaving == lease.Stays && !m.leaving {
 			r.welcome(m)
 		}
 	}
@@ -151,7 +151,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	}
 	if c.Leaving != lease.Stays && !m.leaving {
 		m.leaving, changed = true, true
-		r.abandon(m)
+		r.unassign(m)
 	}
 	if c.Epoch == r.epoch { // a worker that has not heard this server holds nothing
 		changed = r.receive(m) || changed
@@ -160,10 +160,10 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		m.seq = c.Seq
 	}
 	r.joinNeighbours(m)
-	if m.drops = r.now + r.Hold + grace; len(m.held) == 0 {
+	if m.drops = r.now + r.Hold + expirySlack; len(m.held) == 0 {
 		m.drops = min(m.drops, r.now+3_000_000+2*r.period())
 	}
-	if c.Leaving == lease.Halted && len(m.held) == 0 && r.quiet == 0 {
+	if c.Leaving == lease.Halted && len(m.held) == 0 && r.grace == 0 {
 		m.gone, m.seq, m.joins = true, c.Seq, r.now
 		out := r.refuse(c, lease.Gone)
 		out.Laws = r.news(c) // they tell which of its slots were not asked for any more
@@ -174,7 +174,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 
 // heardOf returns when a present member last called, µs.
 func (r *Run) heardOf(m *Member) int64 {
-	at := m.drops - r.Hold - grace
+	at := m.drops - r.Hold - expirySlack
 	if len(m.held) == 0 {
 		at = max(at, m.drops-3_000_000-2*r.period())
 	}
@@ -184,7 +184,7 @@ func (r *Run) heardOf(m *Member) int64 {
 func (m *Member) owner() string { return m.Name + "/" + m.Incarnation }
 
 func (r *Run) refuse(c lease.Call, s lease.Status) lease.Reply {
-	return lease.Reply{Status: s, Seq: c.Seq, Epoch: r.epoch, Era: r.era, Now: r.now, Members: int64(len(r.present())), Wait: r.period()}
+	return lease.Reply{Status: s, Seq: c.Seq, Epoch: r.epoch, ClockEpoch: r.clockEpoch, Now: r.now, Members: int64(len(r.present())), Wait: r.period()}
 }
 
 func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
@@ -278,7 +278,7 @@ func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 		r.makeFree(m.owner(), in, x.From)
 	}
 	if any && m.leaving {
-		r.abandon(m)
+		r.unassign(m)
 	}
 	return any
 }
@@ -357,7 +357,7 @@ func (r *Run) Woken() (names []string) {
 
 // Check returns an error if the state contradicts itself.
 func (r *Run) Check() error {
-	all, targets := slices.Concat(r.free, r.unknown), slices.Clone(r.orphans)
+	all, targets := slices.Concat(r.free, r.unknown), slices.Clone(r.unassigned)
 	for _, m := range r.members {
 		if m.epoch == r.epoch && !m.gone {
 			all, targets = append(all, m.held...), append(targets, m.target...)

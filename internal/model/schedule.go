@@ -73,7 +73,7 @@ func (l *law) rest(t int64) pacer.Piece {
 	return p
 }
 
-// pos returns the first slot due at or after a time of the era, µs, also if the law of that time is over for long.
+// pos returns the first slot due at or after a time of the clock epoch, µs, also if the law of that time is over for long.
 func (r *Run) pos(t int64) lease.Pos {
 	laws := r.ever
 	if r.Without.Past {

@@ -267,8 +267,8 @@ func (s *scripts) checkCore(r *Run, h map[string]string) error {
 	if r.given {
 		given = 1
 	}
-	want := []int64{r.tf, r.quiet, r.patience, r.leveled, r.era, r.command, r.started, int64(len(r.present())), weights(r.staying()), r.Hold, int64(r.Min), r.Span,
-		r.Requests, r.Deadman, r.Seed, r.heard, newest, v[17], phase, begun, given, int64(len(r.free)), int64(len(r.orphans))}
+	want := []int64{r.tf, r.grace, r.noExpiryBefore, r.rebalancedAt, r.clockEpoch, r.command, r.started, int64(len(r.present())), weights(r.staying()), r.Hold, int64(r.Min), r.Span,
+		r.Requests, r.Deadman, r.Seed, r.heard, newest, v[17], phase, begun, given, int64(len(r.free)), int64(len(r.unassigned))}
 	if err := differs("core", v, want); err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (s *scripts) checkMembers(r *Run, records map[string]string) error {
 		record := records[name]
 		v := numbers(record[:88])
 		state, leaving := v[4], v[5] == 1
-		if state = min(state, 2); state == 0 && r.quiet == 0 { // states from 2 on tell how a member left
+		if state = min(state, 2); state == 0 && r.grace == 0 { // states from 2 on tell how a member left
 			state = 2
 		}
 		wantState := int64(0)
@@ -384,9 +384,9 @@ func (s *scripts) checkLoose(r *Run, loose []redis.Z) error {
 		}
 		kinds[kind] = append(kinds[kind], x...)
 	}
-	for i, want := range []lease.Segs{r.free, r.unknown, r.orphans} {
+	for i, want := range []lease.Segs{r.free, r.unknown, r.unassigned} {
 		if !same(kinds[i], want) {
-			return differs([]string{"free", "unknown", "orphans"}[i], kinds[i], want)
+			return differs([]string{"free", "unknown", "unassigned"}[i], kinds[i], want)
 		}
 	}
 	return nil
@@ -653,10 +653,10 @@ func (w *world) adversary() {
 		case 0:
 			c.Epoch = []string{"", w.r.epoch, "server1", "x"}[w.rng.IntN(4)]
 		case 1:
-			c.Claim = &lease.Claim{Held: w.somewhere(), P: max(0, w.r.tf+w.rng.Int64N(4_000_000)), Era: w.r.era}
+			c.Claim = &lease.Claim{Held: w.somewhere(), P: max(0, w.r.tf+w.rng.Int64N(4_000_000)), ClockEpoch: w.r.clockEpoch}
 			c.Laws = w.r.laws.All()
 			if w.chance(3) {
-				c.Claim.Era, c.Laws = w.rng.Int64N(10), nil
+				c.Claim.ClockEpoch, c.Laws = w.rng.Int64N(10), nil
 			}
 			if !w.chance(3) {
 				c.Epoch = "other"

@@ -35,19 +35,19 @@ func weights(ms []*Member) (w int64) {
 	return w
 }
 
-// addTarget adds orphans to a member's target.
+// addTarget adds unassigned pieces to a member's target.
 func (r *Run) addTarget(m *Member, units lease.Segs) {
-	r.orphans = r.orphans.Minus(units)
+	r.unassigned = r.unassigned.Minus(units)
 	m.target = m.target.Union(units)
 }
 
-// abandon gives others what a member was to hold and does not. So a member that leaves keeps its target until it
+// unassign gives others what a member was to hold and does not. So a member that leaves keeps its target until it
 // releases a piece. Then the piece is free, and who gets it calls once.
-func (r *Run) abandon(m *Member) {
+func (r *Run) unassign(m *Member) {
 	units := m.target.Minus(m.held)
-	r.orphans = r.orphans.Union(units)
+	r.unassigned = r.unassigned.Union(units)
 	m.target = m.target.Minus(units)
-	r.adopt()
+	r.assign()
 }
 
 // gives returns the pieces that a member holds and is to release.
@@ -65,7 +65,7 @@ func few(amount int64, n int) int {
 
 // welcome gives a newcomer its share. The richest members go down to one level.
 func (r *Run) welcome(m *Member) {
-	r.adopt()
+	r.assign()
 	all := r.staying()
 	need := share(m.Weight, weights(all)) - m.target.Len()
 	donors := slices.DeleteFunc(all, func(x *Member) bool { return x == m })
@@ -110,14 +110,14 @@ func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	return moved
 }
 
-// someOrphans returns, in a large fleet, as many orphans as a member has on average. The others come with the next
+// someUnassigned returns, in a large fleet, as many unassigned pieces as a member has on average. The others come with the next
 // calls.
-func (r *Run) someOrphans(n int) (some lease.Segs) {
+func (r *Run) someUnassigned(n int) (some lease.Segs) {
 	most := int64(circle.Units)
 	if n > atOnce {
 		most = circle.Units / int64(n)
 	}
-	for _, s := range r.orphans[:min(len(r.orphans), atOnce)] {
+	for _, s := range r.unassigned[:min(len(r.unassigned), atOnce)] {
 		if most <= 0 {
 			break
 		}
@@ -128,17 +128,17 @@ func (r *Run) someOrphans(n int) (some lease.Segs) {
 	return some
 }
 
-// adopt gives orphans to the poorest members, up to one level, those next to their own pieces first. When the run is
+// assign gives unassigned pieces to the least loaded members, up to one level, those next to their own pieces first. When the run is
 // over nobody needs them, and thousands may leave.
-func (r *Run) adopt() {
+func (r *Run) assign() {
 	all := r.staying()
-	if r.laws == nil || r.quiet > 0 || len(all) == 0 || len(r.orphans) == 0 {
+	if r.laws == nil || r.grace > 0 || len(all) == 0 || len(r.unassigned) == 0 {
 		return
 	}
 	if l := r.laws.Newest(); l.Phase >= lease.Stopped && l.T0 <= r.now {
 		return
 	}
-	some := r.someOrphans(len(all))
+	some := r.someUnassigned(len(all))
 	total := some.Len()
 	slices.SortFunc(all, func(a, b *Member) int {
 		return cmp.Or(cmp.Compare(a.level(), b.level()), strings.Compare(a.Name, b.Name))
@@ -154,17 +154,17 @@ func (r *Run) adopt() {
 	}
 	all = all[:n]
 	for _, m := range all {
-		some = r.giveOrphans(m, some, int64(level*float64(m.Weight))-m.target.Len(), true)
+		some = r.giveUnassigned(m, some, int64(level*float64(m.Weight))-m.target.Len(), true)
 	}
 	for _, m := range all {
-		some = r.giveOrphans(m, some, int64(level*float64(m.Weight))-m.target.Len(), false)
+		some = r.giveUnassigned(m, some, int64(level*float64(m.Weight))-m.target.Len(), false)
 	}
-	r.giveOrphans(all[0], some, some.Len(), false)
+	r.giveUnassigned(all[0], some, some.Len(), false)
 }
 
-// giveOrphans gives a member an amount of some orphans, and returns the others. beside: only those next to its own
+// giveUnassigned gives a member an amount of some unassigned pieces, and returns the others. beside: only those next to its own
 // pieces.
-func (r *Run) giveOrphans(m *Member, some lease.Segs, amount int64, beside bool) lease.Segs {
+func (r *Run) giveUnassigned(m *Member, some lease.Segs, amount int64, beside bool) lease.Segs {
 	var got lease.Segs
 	for _, s := range some {
 		if amount <= 0 {
@@ -184,9 +184,9 @@ func (r *Run) giveOrphans(m *Member, some lease.Segs, amount int64, beside bool)
 	return some.Minus(got)
 }
 
-// levelShares moves places from the richest to the poorest member, if one is more than 8 % off the mean.
-func (r *Run) levelShares() {
-	if r.quiet > 0 {
+// rebalance moves places from the most loaded to the least loaded member, if one is more than 8 % off the mean.
+func (r *Run) rebalance() {
+	if r.grace > 0 {
 		return
 	}
 	for range 8 {

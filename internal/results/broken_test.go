@@ -44,7 +44,7 @@ func TestBrokenParts(t *testing.T) {
 			},
 			"laws: foreign":     func() error { return b.client.HSet(t.Context(), keys.Laws, "1", "1:2:3").Err() },
 			"log: foreign":      func() error { return b.client.RPush(t.Context(), keys.Log, "x").Err() },
-			"loose: foreign":    func() error { return b.client.ZAdd(t.Context(), keys.Loose, redis.Z{Score: 1, Member: "x"}).Err() },
+			"loose: foreign":    func() error { return b.client.ZAdd(t.Context(), keys.Unowned, redis.Z{Score: 1, Member: "x"}).Err() },
 			"due: a string":     func() error { return b.client.Set(t.Context(), keys.Due, "x", 0).Err() },
 			"budget: the plan":  func() error { return b.client.HSet(t.Context(), keys.Budget, "plan/0", "0:0;1:2:3").Err() },
 			"budget: the limit": func() error { return b.client.HSet(t.Context(), keys.Budget, "limit", "many").Err() },

@@ -3,29 +3,20 @@ package run
 import (
 	"crypto/sha256"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/lua"
 )
 
 // TestFormsHaveAVersion: programs of one spec.Version read one another's state, so a form must not change without it.
 func TestFormsHaveAVersion(t *testing.T) {
-	const version, sum = 11, "6575345d4530b301"
-	files, err := filepath.Glob("../../lua/*.lua")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	const version, sum = 11, "ac8f80d060cc1921"
 	var forms []string
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code := regexp.MustCompile(`--[^\n]*`).ReplaceAllString(string(text), "")
+	for _, name := range []string{"make", "renew", "order", "remove", "snapshot", "grant/gcra"} {
+		code := regexp.MustCompile(`--[^\n]*`).ReplaceAllString(lua.Text(name), "")
 		// Forms are strings such as '<lll'. What is packed in which order stands in the calls.
 		forms = append(forms, regexp.MustCompile(`'<l+'`).FindAllString(code, -1)...)
 		for _, call := range regexp.MustCompile(`(?s)struct\.pack\(\w+, .*?\)\s*(?:\n|\.\.|,)`).FindAllString(code, -1) {

@@ -23,10 +23,10 @@ func FuzzState(f *testing.F) {
 			f.Fatal(err)
 		}
 		first := lease.Law{Law: pacer.Law{ID: 1, T0: 1_700_000_000_000_000, R0: qps, R1: qps, Den: 1, Dur: 1_000_000, K: qps},
-			Plan: &lease.Plan{Pieces: plan.Pieces}, Piece: 1, End: 1_700_000_001_000_000, Era: 1}
+			Plan: &lease.Plan{Pieces: plan.Pieces}, Piece: 1, End: 1_700_000_001_000_000, ClockEpoch: 1}
 		laws, _ := lease.PackLaws([]lease.Law{first})
 		core := make([]int64, 22)
-		core[4], core[6], core[7], core[9] = 1, first.T0, 1, 10_000_000 // era, started, n, hold
+		core[4], core[6], core[7], core[9] = 1, first.T0, 1, 10_000_000 // clock epoch, started, n, hold
 		piece := numbers(0, 1<<24, 1, 0, 1, 0)
 		f.Add(numbers(core...), laws, first.Plan.String(), "w", stored(presentMember, "inc", piece), piece+"w/inc", piece, 1.0, "1700000000500000")
 	}
@@ -35,7 +35,7 @@ func FuzzState(f *testing.F) {
 	f.Fuzz(func(t *testing.T, core, laws, plan, worker, record, log, loose string, score float64, began string) {
 		text := stateText{
 			budget: map[string]string{"uid": "u", "core": core, "plan/0": plan, "began": began}, workers: map[string]string{worker: record},
-			laws: []string{laws}, due: []redis.Z{{Score: score, Member: worker}}, loose: []redis.Z{{Score: score, Member: loose}}, log: []string{log},
+			laws: []string{laws}, due: []redis.Z{{Score: score, Member: worker}}, unowned: []redis.Z{{Score: score, Member: loose}}, log: []string{log},
 			now: time.UnixMicro(1_700_000_001_000_000),
 		}
 		asked := constant(100)

@@ -14,8 +14,8 @@ const index = "load:runs"
 
 // Keys are the names of a run's keys in Redis. They share one hash tag, so they are in one slot of a cluster.
 type Keys struct {
-	Spec, Budget, Workers, Due, Rich, Loose, Laws, Log, Events, Totals, Snapshots, Series string // lua/state.lua
-	Data                                                                                  string // data files by their SHA-256; there is none if the run has no data files
+	Spec, Budget, Workers, Due, ByLoad, Unowned, Laws, Log, Events, Totals, Snapshots, Series string // lua/state.lua
+	Data                                                                                      string // data files by their SHA-256; there is none if the run has no data files
 	// State of the run's limiter; it expires by itself.
 	Limiter string
 	Control string // channel of wake-ups
@@ -31,7 +31,7 @@ type Keys struct {
 func KeysOf(name string) Keys {
 	key := func(part string) string { return "{load:" + name + "}:" + part }
 	return Keys{
-		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Due: key("due"), Rich: key("rich"), Loose: key("loose"), Laws: key("laws"),
+		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Due: key("due"), ByLoad: key("byload"), Unowned: key("unowned"), Laws: key("laws"),
 		Log: key("log"), Events: key("events"), Totals: key("totals"), Snapshots: key("snapshots"), Series: key("series"),
 		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
 	}
@@ -42,7 +42,7 @@ func (k Keys) RemovedOf(uid string) string { return k.Removed + ":" + uid }
 
 // change returns the KEYS of the scripts that work on the budget.
 func (k Keys) change() []string {
-	return []string{k.Budget, k.Workers, k.Due, k.Rich, k.Loose, k.Laws, k.Log, k.Events}
+	return []string{k.Budget, k.Workers, k.Due, k.ByLoad, k.Unowned, k.Laws, k.Log, k.Events}
 }
 
 // All returns every key that lives as long as the run.

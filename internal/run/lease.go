@@ -48,7 +48,7 @@ func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 		return lease.Reply{}, err
 	}
 	if len(reply.Laws) > 0 {
-		a.known = a.known.With(reply.Laws...).In(reply.Era).Trim(reply.Now - rememberLaws.Microseconds())
+		a.known = a.known.With(reply.Laws...).In(reply.ClockEpoch).Trim(reply.Now - rememberLaws.Microseconds())
 	}
 	return reply, nil
 }
@@ -74,7 +74,7 @@ func join(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-c
 	}
 	learn := func(payload []byte) {
 		laws, err := lease.ReadMessage(string(payload), nil)
-		pass(lease.Message{Laws: laws, Quiet: err == nil && len(laws) > 0})
+		pass(lease.Message{Laws: laws, LawsOnly: err == nil && len(laws) > 0})
 	}
 	go func() {
 		for ctx.Err() == nil {

@@ -68,10 +68,10 @@ func (a *reading) member(w *Worker, m standing) {
 		}
 	case oldMember: // a former server may have promised it something until this one was first called
 		w.promised = w.LastSeen.Add(hold)
-		if tf := TimeOf(a.core["tf"]).Add(hold); a.core["quiet"] > 0 && tf.After(w.promised) {
+		if tf := TimeOf(a.core["tf"]).Add(hold); a.core["grace"] > 0 && tf.After(w.promised) {
 			w.promised = tf
 		}
-		if w.State = "lost"; a.now.UnixMicro() < a.core["quiet"] {
+		if w.State = "lost"; a.now.UnixMicro() < a.core["grace"] {
 			w.State, w.PromisedUntil = "silent", w.promised
 		}
 	case leftMember, haltedMember:
@@ -87,18 +87,18 @@ func (a *reading) member(w *Worker, m standing) {
 	}
 }
 
-// kind is the distance of the scores of two kinds of loose pieces. Unknown pieces are the second kind (lua/segs.lua).
+// kind is the distance of the scores of two kinds of unowned pieces. Unknown pieces are the second kind (lua/segs.lua).
 const kind = 33554432
 
 // findUnclaimed finds out until when workers unknown to this server may send. While pieces are unknown, somebody may
 // hold them.
 func (a *reading) findUnclaimed(loose []redis.Z) {
-	if a.now.UnixMicro() >= a.core["quiet"] {
+	if a.now.UnixMicro() >= a.core["grace"] {
 		return
 	}
 	for _, z := range loose {
 		if z.Score >= kind && z.Score < 2*kind {
-			a.unclaimed = TimeOf(a.core["quiet"]).Add(-promiseMargin)
+			a.unclaimed = TimeOf(a.core["grace"]).Add(-promiseMargin)
 			return
 		}
 	}

@@ -27,7 +27,7 @@ import (
 type stateText struct {
 	budget, workers map[string]string
 	laws            []string // in order
-	due, loose      []redis.Z
+	due, unowned    []redis.Z
 	log             []string
 	now             time.Time
 }
@@ -54,7 +54,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 			b = p.HGetAll(ctx, r.Keys.Budget)
 			if much >= readMembers {
 				w, due = p.HGetAll(ctx, r.Keys.Workers), p.ZRangeWithScores(ctx, r.Keys.Due, 0, -1)
-				loose = p.ZRangeWithScores(ctx, r.Keys.Loose, 0, -1)
+				loose = p.ZRangeWithScores(ctx, r.Keys.Unowned, 0, -1)
 			}
 			if much == readAll {
 				l, log = p.HGetAll(ctx, r.Keys.Laws), p.LRange(ctx, r.Keys.Log, 0, -1)
@@ -76,7 +76,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 		}
 		t = stateText{budget: b.Val(), laws: []string{b.Val()["laws"]}}
 		if much >= readMembers {
-			t.workers, t.due, t.loose = w.Val(), due.Val(), loose.Val()
+			t.workers, t.due, t.unowned = w.Val(), due.Val(), loose.Val()
 		}
 		if much == readAll {
 			t.laws, t.log = slices.Collect(maps.Values(l.Val())), log.Val()
@@ -175,7 +175,7 @@ func (a *reading) parseLaws(t stateText) error {
 	if err != nil {
 		return err
 	}
-	a.laws = a.laws.With(laws...).In(a.core["era"])
+	a.laws = a.laws.With(laws...).In(a.core["clockEpoch"])
 	for i, l := range a.laws.All() {
 		if a.laws.Live(l.ID) {
 			if len(a.State.laws) == 0 {
@@ -299,14 +299,14 @@ func (a *reading) audit(t stateText) error {
 		x := p[0] // an entry has from and to where a piece has from and since
 		a.add(entry[size:], x.Lo, x.Hi, a.laws.Ordinal(lease.Pos{G: x.FromG, K: x.FromK}), min(a.until, a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})))
 	}
-	for _, z := range t.loose {
+	for _, z := range t.unowned {
 		text, _ := z.Member.(string)
-		if z.Score >= orphans {
+		if z.Score >= unassignedScore {
 			continue
 		}
 		p, err := lua.Pieces(text)
 		if err != nil {
-			return fmt.Errorf("loose pieces: %w", err)
+			return fmt.Errorf("unowned pieces: %w", err)
 		}
 		for _, x := range p {
 			a.open("", x, a.until)
@@ -318,8 +318,8 @@ func (a *reading) audit(t stateText) error {
 // errEntry says that no script has written an entry of the log.
 var errEntry = errors.New("an entry is empty")
 
-// orphans is the lowest score of loose pieces that are in no target (lua/segs.lua).
-const orphans = 2 * 33554432
+// unassignedScore is the lowest score of unowned pieces that are in no target (lua/segs.lua).
+const unassignedScore = 2 * 33554432
 
 // open counts a piece that stays where it is since a slot. Up to an ordinal it is its owner's, and nobody's after.
 func (a *reading) open(owner string, x lua.Piece, to int64) {
@@ -380,7 +380,7 @@ func (a *reading) parseMembers(t stateText) error {
 		a.member(&w, m)
 		a.Workers = append(a.Workers, w)
 	}
-	a.findUnclaimed(t.loose)
+	a.findUnclaimed(t.unowned)
 	for i := range a.Workers {
 		a.Workers[i].Owned = a.owned[a.Workers[i].Process()]
 	}

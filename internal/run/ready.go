@@ -46,7 +46,7 @@ func (r *Run) MemoryAdvice(ctx context.Context) string {
 func (r *Run) checkKeys(ctx context.Context) error {
 	k := r.Keys
 	types := map[string]string{
-		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.Rich: "zset", k.Loose: "zset", k.Laws: "hash", k.Log: "list",
+		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.ByLoad: "zset", k.Unowned: "zset", k.Laws: "hash", k.Log: "list",
 		k.Events: "stream", k.Totals: "hash", k.Snapshots: "stream", k.Series: "hash", k.Data: "hash",
 	}
 	found := map[string]*redis.StatusCmd{}

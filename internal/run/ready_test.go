@@ -22,7 +22,7 @@ func TestReady(t *testing.T) {
 				t.Error("it has changed something")
 			}
 		}
-		for _, key := range []string{r.Keys.Workers, r.Keys.Due, r.Keys.Rich, r.Keys.Loose, r.Keys.Laws, r.Keys.Log, r.Keys.Totals, r.Keys.Snapshots, r.Keys.Events, r.Keys.Series} {
+		for _, key := range []string{r.Keys.Workers, r.Keys.Due, r.Keys.ByLoad, r.Keys.Unowned, r.Keys.Laws, r.Keys.Log, r.Keys.Totals, r.Keys.Snapshots, r.Keys.Events, r.Keys.Series} {
 			b.client.Del(t.Context(), key)
 			if err := b.client.Set(t.Context(), key, "hunter2", 0).Err(); err != nil {
 				t.Fatal(err)

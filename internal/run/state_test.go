@@ -50,7 +50,7 @@ func (c silence) read() (*State, Worker) {
 		m.leaving = 1
 	}
 	if c.stranger {
-		a.core["quiet"] = seen + (c.hold + promiseMargin).Microseconds()
+		a.core["grace"] = seen + (c.hold + promiseMargin).Microseconds()
 	}
 	if c.state == presentMember { // as renew.lua notes it
 		m.seen = 0
@@ -204,7 +204,7 @@ func TestWaitsFor(t *testing.T) {
 
 // planned returns the laws of pieces that follow one another without a gap, from a time on, µs.
 func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.Law) {
-	l := lease.Law{Plan: plan, End: pacer.Endless, Era: 1}
+	l := lease.Law{Plan: plan, End: pacer.Endless, ClockEpoch: 1}
 	for i, p := range pieces {
 		l.Law = pacer.Law{ID: int64(i + 1), T0: t0, R0: p.R0, R1: p.R1, Den: p.Den, Dur: p.Dur, K: pacer.Endless}
 		if p.Dur > 0 {
@@ -222,7 +222,7 @@ func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.La
 func TestRateOfACommand(t *testing.T) {
 	const now = silentNow
 	law := func(id, plan, t0, r0, r1, dur int64) lease.Law {
-		l := lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: r0, R1: r1, Den: 1, Dur: dur, K: pacer.Endless}, Plan: &lease.Plan{ID: plan}, End: pacer.Endless, Era: 1}
+		l := lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: r0, R1: r1, Den: 1, Dur: dur, K: pacer.Endless}, Plan: &lease.Plan{ID: plan}, End: pacer.Endless, ClockEpoch: 1}
 		if id > 1 {
 			l.Prev, l.Cut, l.Base = id-1, 100, 100
 		}
@@ -238,7 +238,7 @@ func TestRateOfACommand(t *testing.T) {
 		"a stage in a moment":   {law(2, 0, now+20_000, 500, 500, 0), 100, 100},
 	} {
 		text, _ := lease.PackLaws([]lease.Law{law(1, 0, now-1_000_000, 100, 100, 0), c.next})
-		a := reading{State: &State{now: TimeOf(now)}, core: map[string]int64{"era": 1}}
+		a := reading{State: &State{now: TimeOf(now)}, core: map[string]int64{"clockEpoch": 1}}
 		if err := a.parseLaws(stateText{laws: []string{text}}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -255,7 +255,7 @@ func TestPeak(t *testing.T) {
 	piece := func(r0, r1, dur int64) pacer.Piece { return pacer.Piece{R0: r0, R1: r1, Den: 1, Dur: dur} }
 	cut := func(l []lease.Law, t0 int64, last lease.Law) []lease.Law { // by a law from t0 on
 		before := l[len(l)-1]
-		last.ID, last.T0, last.Prev, last.Cut, last.Era = before.ID+1, t0, before.ID, before.Before(t0), before.Era
+		last.ID, last.T0, last.Prev, last.Cut, last.ClockEpoch = before.ID+1, t0, before.ID, before.Before(t0), before.ClockEpoch
 		last.Base = before.Base + last.Cut
 		return append(l, last)
 	}
@@ -281,7 +281,7 @@ func TestPeak(t *testing.T) {
 		"paused":         {laws: cut(planned(plan(long), at-2*second, long), at-second, pause), Plan: plan(long), want: 900},
 	} {
 		text, _ := lease.PackLaws(c.laws)
-		a := reading{State: &State{now: TimeOf(at)}, core: map[string]int64{"era": 1}}
+		a := reading{State: &State{now: TimeOf(at)}, core: map[string]int64{"clockEpoch": 1}}
 		err := a.parseLaws(stateText{laws: []string{text}})
 		if err == nil {
 			err = a.parsePlan(map[string]string{"plan/0": c.Plan.String()})

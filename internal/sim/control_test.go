@@ -26,7 +26,7 @@ func rules() []rule {
 		{"reclaim", "copies", 601, 8, model.Without{Reclaim: true}, Broken{}, false},
 		{"owned", "storm", 10, 5, model.Without{Owned: true}, Broken{}, false},
 		{"promise", "storm", 10, 5, model.Without{Promise: true}, Broken{}, false},
-		{"list-p", "short", 163, 5, model.Without{}, Broken{ListP: true}, false},
+		{"list-p", "short", 521, 5, model.Without{}, Broken{ListP: true}, false},
 		{"agree", "churn", 8, 5, model.Without{}, Broken{Agree: true}, false},
 		{"back", "churn", 7, 5, model.Without{}, Broken{Back: true}, false},
 		{"fixed", "churn", 1, 5, model.Without{}, Broken{Fixed: true}, false},
@@ -34,7 +34,7 @@ func rules() []rule {
 		{"again", "rates", 4, 5, model.Without{}, Broken{Again: true}, false},
 		{"past", "deserted", 32, 6, model.Without{Past: true}, Broken{}, true},
 		{"command", "lost-late", 15, 10, model.Without{Command: true}, Broken{}, true},
-		{"new-era", "eras", 182, 5, model.Without{NewEra: true}, Broken{}, false},
+		{"new-era", "eras", 182, 5, model.Without{NewClockEpoch: true}, Broken{}, false},
 	}
 }
 

@@ -207,13 +207,13 @@ func (m *node) heard(r lease.Reply, sent, at, skew int64) {
 	}
 	m.advance()
 	m.sample(skew+at-(sent+m.now)/2, (m.now-sent)/2)
-	era := m.worker.View().Era
+	era := m.worker.View().ClockEpoch
 	again := m.worker.Heard(m.redis(), r)
 	if m.worker.Waiting() { // the reply was to another call
 		return
 	}
 	m.trace(m.Name, "heard %d %s epoch %s P %d list %v give %v", r.Seq, r.Status, r.Epoch, r.P, r.List, r.Give)
-	if now := m.worker.View().Era; now != era {
+	if now := m.worker.View().ClockEpoch; now != era {
 		m.trace(m.Name, "era %d", now)
 	}
 	m.try = 0

@@ -24,7 +24,7 @@ type shard struct {
 	*node
 	slots         *lease.Slots
 	index, shards int
-	era           int64
+	clockEpoch    int64
 	at            int64 // it has looked at all slots due before, µs of the Redis clock as the process estimates it
 }
 
@@ -59,15 +59,15 @@ func (s *shard) take(v lease.View, now int64) {
 	if v.Version <= s.slots.Version() {
 		return
 	}
-	if v.Era == s.era {
+	if v.ClockEpoch == s.clockEpoch {
 		s.advance(now, false)
 		s.slots.Learn(&v)
 		s.decide(s.at, true)
 	}
 	s.damage(&v)
 	s.slots.Take(&v)
-	if s.era != v.Era {
-		s.era, s.at = v.Era, now
+	if s.clockEpoch != v.ClockEpoch {
+		s.clockEpoch, s.at = v.ClockEpoch, now
 	}
 	s.decide(s.at, true)
 }

@@ -25,7 +25,7 @@ func (s *standstill) take(now int64, v *lease.View) {
 		s.silent.Add(silent)
 		s.paused.Add(paused)
 	}
-	if s.view == nil || s.view.Era != v.Era {
+	if s.view == nil || s.view.ClockEpoch != v.ClockEpoch {
 		s.told = now
 	}
 	s.view, s.told = v, max(s.told, now)

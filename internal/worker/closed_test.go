@@ -46,7 +46,7 @@ func TestClosedLoop(t *testing.T) {
 	}
 	now := s.clock.Redis(client.now) / 1000
 	running := func(t0 int64) lease.Law {
-		return lease.Law{Law: pacer.Law{ID: 2, T0: t0, Den: 1}, Prev: 1, End: pacer.Endless, Era: 1}
+		return lease.Law{Law: pacer.Law{ID: 2, T0: t0, Den: 1}, Prev: 1, End: pacer.Endless, ClockEpoch: 1}
 	}
 	paused := running(now)
 	paused.Phase = lease.Paused

@@ -240,12 +240,12 @@ func (g *granter) adopt(now int64) {
 		return
 	}
 	g.walk(now)
-	if v.Era == before.Era {
+	if v.ClockEpoch == before.ClockEpoch {
 		g.slots.Learn(v)
 		g.walk(now)
 	}
 	g.slots.Take(v)
-	if v.Era != before.Era { // times of the clock before mean nothing now
+	if v.ClockEpoch != before.ClockEpoch { // times of the clock before mean nothing now
 		g.walked, g.since, g.last = now, 0, 0
 		g.reached.Store(0)
 	}
@@ -284,7 +284,7 @@ func (g *granter) drop(now int64) {
 // once more.
 func (g *granter) stale(x *pacer.Slot, now int64) bool {
 	v, law := g.slots.View(), g.law(x)
-	if law == nil || law.Era != v.Era {
+	if law == nil || law.ClockEpoch != v.ClockEpoch {
 		return true
 	}
 	due := x.Due / 1000

@@ -80,7 +80,7 @@ func (s *shard) adopt(now int64) {
 	}
 	s.release(now)
 	changed := v.Laws != h.slots.View().Laws
-	if changed && v.Era == h.slots.View().Era {
+	if changed && v.ClockEpoch == h.slots.View().ClockEpoch {
 		h.slots.Learn(v)
 		s.countBeyond()
 		s.recallWaiting()

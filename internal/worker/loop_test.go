@@ -324,6 +324,6 @@ func TestArcsTooFastByItsLimiter(t *testing.T) {
 func looped(client Client, part, parts int, l limits) *shard {
 	s := stepShard(client, part, parts, l)
 	s.closeLoop()
-	s.given(lease.Law{Law: pacer.Law{ID: 1, Den: 1}, End: pacer.Endless, Era: 1})
+	s.given(lease.Law{Law: pacer.Law{ID: 1, Den: 1}, End: pacer.Endless, ClockEpoch: 1})
 	return s
 }

@@ -238,6 +238,6 @@ func (p *pair) command(kind string, ps []pacer.Piece) {
 	laws := p.arcs.Laws().All()
 	p.mu.Unlock()
 	if status == "OK" {
-		p.publish(lease.Message{Laws: laws, Quiet: true}, nil)
+		p.publish(lease.Message{Laws: laws, LawsOnly: true}, nil)
 	}
 }

@@ -62,7 +62,7 @@ func stepShard(c Client, part, parts int, l limits) *shard {
 
 // see gives the shard a View, which it takes up at its next turn.
 func (s *shard) see(v lease.View) {
-	v.Version, v.Era = 1, 1
+	v.Version, v.ClockEpoch = 1, 1
 	if before := s.arcs.newest.Load(); before != nil {
 		v.Version = before.Version + 1
 	}
@@ -84,7 +84,7 @@ func testLimits() limits {
 
 // law is a law of k slots at a constant rate from t0, µs.
 func law(id, t0, rate, k int64) lease.Law {
-	return lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: rate, R1: rate, Den: 1, K: k}, End: pacer.Endless, Era: 1}
+	return lease.Law{Law: pacer.Law{ID: id, T0: t0, R0: rate, R1: rate, Den: 1, K: k}, End: pacer.Endless, ClockEpoch: 1}
 }
 
 // after makes l the law that follows old, and cuts old after this many slots.

@@ -175,7 +175,7 @@ func (s *sim) order(kind string, ps []pacer.Piece) time.Duration {
 	if status != "OK" {
 		s.t.Errorf("%s: %s", kind, status)
 	}
-	s.publish(lease.Message{Laws: laws, Quiet: true}, nil)
+	s.publish(lease.Message{Laws: laws, LawsOnly: true}, nil)
 	return time.Duration(t0)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())
 }
 

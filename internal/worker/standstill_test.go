@@ -13,7 +13,7 @@ import (
 // the last View, and with the run at the latest.
 func TestStandstill(t *testing.T) {
 	law := func(id, at int64, phase lease.Phase, end int64) lease.Law {
-		return lease.Law{Law: pacer.Law{ID: id, T0: at * 1000, Den: 1}, Prev: id - 1, Phase: phase, End: end, Era: 1}
+		return lease.Law{Law: pacer.Law{ID: id, T0: at * 1000, Den: 1}, Prev: id - 1, Phase: phase, End: end, ClockEpoch: 1}
 	}
 	const endless = pacer.Endless
 	first := law(1, 1000, lease.Running, endless)
@@ -38,7 +38,7 @@ func TestStandstill(t *testing.T) {
 		var laws *lease.Laws
 		for i, x := range steps {
 			laws = laws.With(x.laws...)
-			still.take(x.at*1000, &lease.View{Version: i + 1, Era: 1, Laws: laws, P: x.p * 1000})
+			still.take(x.at*1000, &lease.View{Version: i + 1, ClockEpoch: 1, Laws: laws, P: x.p * 1000})
 			if silent, paused := still.silent.Load()/1000, still.paused.Load()/1000; silent != x.silent || paused != x.paused {
 				t.Errorf("%s, View %d: silent %d, paused %d ms, want %d and %d", name, i, silent, paused, x.silent, x.paused)
 			}

@@ -50,7 +50,7 @@ func (c Call) Args() []string {
 	if c.Claim != nil {
 		claim = *c.Claim
 	}
-	numbers := pack(nil, c.Seq, c.Weight, c.Known, c.Version, int64(c.Leaving), claim.P, claim.Era)
+	numbers := pack(nil, c.Seq, c.Weight, c.Known, c.Version, int64(c.Leaving), claim.P, claim.ClockEpoch)
 	args := []string{c.Worker, c.Incarnation, c.Epoch, string(numbers)}
 	if c.Claim == nil && len(c.Releases) == 0 && len(c.Laws) == 0 {
 		return args
@@ -71,7 +71,7 @@ func ReadReply(texts []string, known *Laws) (r Reply, err error) {
 		}
 	}
 	status, epoch, ok := strings.Cut(texts[0][headBytes:], "|")
-	r = Reply{Status: Status(status), Epoch: epoch, Seq: v[0], Era: v[1], Now: v[2], P: v[3], Members: v[4], Wait: v[5], Version: v[6]}
+	r = Reply{Status: Status(status), Epoch: epoch, Seq: v[0], ClockEpoch: v[1], Now: v[2], P: v[3], Members: v[4], Wait: v[5], Version: v[6]}
 	switch r.Status {
 	case OK, MustClaim, Stale, Replaced, Gone, NoState:
 	default:
@@ -160,7 +160,7 @@ func PackLaws(laws []Law) (text string, plans []string) {
 	for _, l := range laws {
 		b = pack(b, l.ID, l.T0, l.C, l.R0, l.R1, l.Den, l.Dur, l.K,
 			l.Base, int64(l.Phase), l.Prev, l.Cut, l.Plan.ID, int64(l.Piece),
-			l.Left.R0, l.Left.R1, l.Left.Den, l.Left.Dur, l.End, l.Stop, l.Era, l.Seed)
+			l.Left.R0, l.Left.R1, l.Left.Den, l.Left.Dur, l.End, l.Stop, l.ClockEpoch, l.Seed)
 		if !named[l.Plan.ID] {
 			named[l.Plan.ID] = true
 			plans = append(plans, l.Plan.String())
@@ -214,7 +214,7 @@ func readLaws(text string, plan func(id int64) *Plan) ([]Law, error) {
 func newLaw(v []int64, plan *Plan) (Law, error) {
 	l := Law{Law: pacer.Law{ID: v[0], T0: v[1], C: v[2], R0: v[3], R1: v[4], Den: v[5], Dur: v[6], K: v[7], Seed: v[21]},
 		Base: v[8], Phase: Phase(v[9]), Prev: v[10], Cut: v[11], Plan: plan, Piece: int(v[13]),
-		Left: pacer.Piece{R0: v[14], R1: v[15], Den: v[16], Dur: v[17]}, End: v[18], Stop: v[19], Era: v[20]}
+		Left: pacer.Piece{R0: v[14], R1: v[15], Den: v[16], Dur: v[17]}, End: v[18], Stop: v[19], ClockEpoch: v[20]}
 	if err := l.Check(); err != nil {
 		return Law{}, err
 	}
@@ -223,7 +223,7 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 			return Law{}, fmt.Errorf("the rest of a piece: %w", err)
 		}
 	}
-	for _, x := range []int64{l.ID, l.Base, l.Prev, l.Cut, v[12], v[13], l.End, l.Stop, l.Era} {
+	for _, x := range []int64{l.ID, l.Base, l.Prev, l.Cut, v[12], v[13], l.End, l.Stop, l.ClockEpoch} {
 		if x < 0 || x > most {
 			return Law{}, errForm
 		}

@@ -12,9 +12,9 @@ import (
 
 func sampleLaws() []Law {
 	plan := &Plan{ID: 17, Pieces: []pacer.Piece{{R0: 10, R1: 20, Den: 1, Dur: 1_000_000}, {R0: 5, R1: 5, Den: 2}}}
-	a := Law{Law: pacer.Law{ID: 17, T0: 1_700_000_000_000_000, R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15}, Plan: plan, Piece: 1, End: pacer.Endless, Era: 17}
+	a := Law{Law: pacer.Law{ID: 17, T0: 1_700_000_000_000_000, R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15}, Plan: plan, Piece: 1, End: pacer.Endless, ClockEpoch: 17}
 	b := Law{Law: pacer.Law{ID: 18, T0: 1_700_000_001_000_000, C: 7, Den: 1}, Base: 15, Phase: Paused, Prev: 17, Cut: 15, Plan: plan, Piece: 2,
-		Left: pacer.Piece{R0: 5, R1: 5, Den: 2}, End: pacer.Endless, Stop: 3, Era: 17}
+		Left: pacer.Piece{R0: 5, R1: 5, Den: 2}, End: pacer.Endless, Stop: 3, ClockEpoch: 17}
 	return []Law{a, b}
 }
 
@@ -28,7 +28,7 @@ func sampleReply() []string {
 
 func TestReply(t *testing.T) {
 	r, err := ReadReply(sampleReply(), nil)
-	want := Reply{Status: OK, Seq: 3, Epoch: "abc", Era: 17, Now: 1_700_000_000_500_000, P: 1_700_000_010_500_000, Members: 2, Wait: 500_000, Version: 4,
+	want := Reply{Status: OK, Seq: 3, Epoch: "abc", ClockEpoch: 17, Now: 1_700_000_000_500_000, P: 1_700_000_010_500_000, Members: 2, Wait: 500_000, Version: 4,
 		List: Segs{{Lo: 0, Hi: 100, From: Pos{17, 3}}, {Lo: 100, Hi: circle.Units}}, Give: Segs{{Lo: 5, Hi: 9}}, Laws: sampleLaws()}
 	if err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v, %v; want %+v", r, err, want)
@@ -122,7 +122,7 @@ func TestCallArgs(t *testing.T) {
 	if got := plain.Args(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	plain.Claim, plain.Laws = &Claim{Held: Segs{{Lo: 1, Hi: 2}}, P: 9, Era: 8}, sampleLaws()
+	plain.Claim, plain.Laws = &Claim{Held: Segs{{Lo: 1, Hi: 2}}, P: 9, ClockEpoch: 8}, sampleLaws()
 	if got := plain.Args(); len(got) != 8 || len(got[4]) != 0 || len(got[5]) != 32 || len(got[6]) != 2*lawBytes || got[7] != sampleLaws()[0].Plan.String() {
 		t.Errorf("%q", got)
 	}

@@ -27,14 +27,14 @@ type Ending struct {
 
 // View is what the shards of a worker go by. It is never changed after it is handed out.
 type View struct {
-	Version int // 1, 2, …
-	Era     int64
-	Laws    *Laws
-	Held    Segs
-	Now     int64 // when the server made it, µs: a law that is not known ends no other law before that
-	P       int64 // Held is promised until P, µs
-	Ending  []Ending
-	Handed  bool // the fleet has all that a leaving worker gave up: no later View has other slots than Ending
+	Version    int // 1, 2, …
+	ClockEpoch int64
+	Laws       *Laws
+	Held       Segs
+	Now        int64 // when the server made it, µs: a law that is not known ends no other law before that
+	P          int64 // Held is promised until P, µs
+	Ending     []Ending
+	Handed     bool // the fleet has all that a leaving worker gave up: no later View has other slots than Ending
 }
 
 // Holder is one incarnation of a worker in the protocol, without its clock, its network and its shards. One goroutine
@@ -87,7 +87,7 @@ func (h *Holder) Call() Call {
 		Known: h.known, Laws: h.view.Laws.Since(h.known), Leaving: h.leaving, Version: h.version}
 	if h.claim {
 		c.Known, c.Version = 0, 0
-		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, Era: h.view.Era}, h.view.Laws.All()
+		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, ClockEpoch: h.view.ClockEpoch}, h.view.Laws.All()
 	} else {
 		if h.leaving == Halted {
 			c.Releases = Segs{{Lo: 0, Hi: circle.Units, From: h.last}}
@@ -131,13 +131,13 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 		return false
 	}
 	h.claim = false
-	if h.view.Era != r.Era {
-		h.view.Ending = nil // what is left of the era before is past
+	if h.view.ClockEpoch != r.ClockEpoch {
+		h.view.Ending = nil // what is left of the clock epoch before is past
 	}
 	before := min(h.view.Now, r.Now)
-	h.epoch, h.view.Era, h.view.Now, h.view.P = r.Epoch, r.Era, r.Now, r.P
+	h.epoch, h.view.ClockEpoch, h.view.Now, h.view.P = r.Epoch, r.ClockEpoch, r.Now, r.P
 	// Laws in force since the last reply stay, and so do those that end by the new ones: shards have come to their slots.
-	h.view.Laws = h.view.Laws.Trim(before - keepLaws).With(r.Laws...).In(r.Era)
+	h.view.Laws = h.view.Laws.Trim(before - keepLaws).With(r.Laws...).In(r.ClockEpoch)
 	if h.known = call.Known; len(r.Laws) > 0 {
 		h.known = r.Laws[len(r.Laws)-1].ID
 	}
@@ -145,11 +145,20 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	if h.list, h.version = r.List, r.Version; r.Version == call.Version {
 		h.list = list
 	}
+	h.lapse()
 	h.view.Held = h.list.Minus(h.unreported(call))
 	h.giveUp(now, r.Give)
 	h.view.Handed = call.Leaving == Leaves && len(h.view.Held) == 0 && !slices.ContainsFunc(h.view.Ending, func(e Ending) bool { return !e.sent })
 	h.view.Version++
 	return false
+}
+
+// lapse forgets pieces that were to be given up and that the server has freed itself, as their promise had ended. A claim
+// must not take them back. If the server has given one to this worker again, it is held like any other.
+func (h *Holder) lapse() {
+	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool {
+		return !e.sent && !slices.ContainsFunc(h.list, func(s Seg) bool { return s.Lo <= e.Lo && e.Hi <= s.Hi && s.From == e.From })
+	})
 }
 
 // unreported returns the pieces given up that the called server could not know of.

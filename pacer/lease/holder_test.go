@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/loadctl/loadctl/pacer/circle"
@@ -13,7 +14,7 @@ func TestAgreedFarAhead(t *testing.T) {
 	const now, ahead = 2_000_000, 3_000_000
 	h := NewHolder("w", "1", 1)
 	seq := h.Call().Seq
-	h.Heard(now, Reply{Status: OK, Seq: seq, Epoch: "e", Era: 1, Now: now, P: 60_000_000, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)},
+	h.Heard(now, Reply{Status: OK, Seq: seq, Epoch: "e", ClockEpoch: 1, Now: now, P: 60_000_000, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)},
 		List: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, Give: Segs{{Lo: 0, Hi: circle.Units / 2}}})
 	if h.Agreed(h.View().Version, now, now+ahead) {
 		t.Fatal("it releases what its shards have looked at")
@@ -24,5 +25,29 @@ func TestAgreedFarAhead(t *testing.T) {
 	}
 	if end := v.Ending[0].End; end.Less(v.Laws.Pos(now + ahead)) {
 		t.Errorf("the end %v is within what the shards have looked at", end)
+	}
+}
+
+// TestLapse: a worker was asked for pieces, and its promise ended before its shards agreed to the end. The server freed the
+// pieces, and gave one of them to this worker again. Then the worker holds that one, and its claim has nothing else.
+func TestLapse(t *testing.T) {
+	const now = 2_000_000
+	h := NewHolder("w", "1", 1)
+	hear := func(r Reply) {
+		r.Seq, r.Epoch, r.ClockEpoch, r.Now, r.P = h.Call().Seq, "e", 1, now, now+500_000
+		h.Heard(now, r)
+	}
+	old, again := Segs{{Lo: 0, Hi: 100, From: Pos{1, 0}}, {Lo: 200, Hi: 300, From: Pos{1, 0}}}, Segs{{Lo: 200, Hi: 300, From: Pos{1, 60}}}
+	hear(Reply{Status: OK, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)}, List: old, Give: old.Bare()})
+	if len(h.View().Ending) != 2 || len(h.View().Held) != 0 {
+		t.Fatalf("asked for all, it holds %v and gives up %v", h.View().Held, h.View().Ending)
+	}
+	hear(Reply{Status: OK, Version: 3, List: again})
+	if v := h.View(); len(v.Ending) != 0 || !slices.Equal(v.Held, again) {
+		t.Errorf("given one again, it holds %v and gives up %v", v.Held, v.Ending)
+	}
+	hear(Reply{Status: MustClaim})
+	if c := h.Call().Claim; c == nil || !slices.Equal(c.Held, again) {
+		t.Errorf("it claims %+v, want %v", c, again)
 	}
 }

@@ -39,13 +39,13 @@ type Plan struct {
 // laws alone. Its number tells its place among all laws.
 type Law struct {
 	pacer.Law
-	Base      int64 // ordinal of slot 0
-	Phase     Phase
-	Prev, Cut int64       // the law before, and how many of its slots were asked for
-	Plan      *Plan       // what follows this law: the pieces of Plan from Piece on
-	Piece     int         // 0 … len(Plan.Pieces)
-	Left      pacer.Piece // of a pause: the rest of the piece that it interrupted, which comes first; Den = 0: nothing
-	End       int64       // planned end of the run, µs; of a pause: how much of the plan is left; pacer.Endless = none
-	Stop      int64       // when the run's number of requests is reached in it, µs; 0 = it is not
-	Era       int64       // number of the era's first law; an era is a stretch of the Redis clock without a step back
+	Base       int64 // ordinal of slot 0
+	Phase      Phase
+	Prev, Cut  int64       // the law before, and how many of its slots were asked for
+	Plan       *Plan       // what follows this law: the pieces of Plan from Piece on
+	Piece      int         // 0 … len(Plan.Pieces)
+	Left       pacer.Piece // of a pause: the rest of the piece that it interrupted, which comes first; Den = 0: nothing
+	End        int64       // planned end of the run, µs; of a pause: how much of the plan is left; pacer.Endless = none
+	Stop       int64       // when the run's number of requests is reached in it, µs; 0 = it is not
+	ClockEpoch int64       // number of the clock epoch's first law; a clock epoch is a stretch of the Redis clock without a step back
 }

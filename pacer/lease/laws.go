@@ -8,14 +8,14 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// Laws are the known laws of a run, in the order of their numbers. Of one era the newest law is in force, and so are
+// Laws are the known laws of a run, in the order of their numbers. Of one clock epoch the newest law is in force, and so are
 // those that it follows from. All others are void: a server planned them and then learnt of other laws, or it forgot
 // them. A value is never changed. nil has no laws.
 type Laws struct {
-	all  []Law
-	era  int64
-	cuts []int64 // how many slots of each law are asked for
-	live []bool  // whether each law is in force
+	all        []Law
+	clockEpoch int64
+	cuts       []int64 // how many slots of each law are asked for
+	live       []bool  // whether each law is in force
 }
 
 // With returns l and more laws. Laws that l has are not replaced. Of two new laws with one number the first counts.
@@ -26,26 +26,26 @@ func (l *Laws) With(more ...Law) *Laws {
 	if len(all) == len(l.All()) {
 		return l
 	}
-	era := all[len(all)-1].Era
+	era := all[len(all)-1].ClockEpoch
 	if l != nil {
-		era = l.era
+		era = l.clockEpoch
 	}
 	return chain(all, era)
 }
 
-// In returns l with another era in force.
+// In returns l with another clock epoch in force.
 func (l *Laws) In(era int64) *Laws {
-	if l == nil || l.era == era {
+	if l == nil || l.clockEpoch == era {
 		return l
 	}
 	return chain(l.all, era)
 }
 
-// chain finds the laws in force, from the newest of the era back, and how many slots of each its successor asks for.
+// chain finds the laws in force, from the newest of the clock epoch back, and how many slots of each its successor asks for.
 func chain(all []Law, era int64) *Laws {
-	l := &Laws{all: all, era: era, cuts: make([]int64, len(all)), live: make([]bool, len(all))}
+	l := &Laws{all: all, clockEpoch: era, cuts: make([]int64, len(all)), live: make([]bool, len(all))}
 	i := len(all) - 1
-	for i >= 0 && all[i].Era != era {
+	for i >= 0 && all[i].ClockEpoch != era {
 		i--
 	}
 	for cut := pacer.Endless; i >= 0; {
@@ -59,13 +59,13 @@ func chain(all []Law, era int64) *Laws {
 	return l
 }
 
-// Trim returns l without laws that were over before a time of its era, µs, and without later eras that are not in
+// Trim returns l without laws that were over before a time of its clock epoch, µs, and without later clock epochs that are not in
 // force.
 func (l *Laws) Trim(before int64) *Laws {
 	first, end := 0, 0
 	for i := range l.All() {
 		if l.live[i] {
-			if end = i + 1; l.all[i].Era == l.era && l.all[i].T0 <= before {
+			if end = i + 1; l.all[i].ClockEpoch == l.clockEpoch && l.all[i].T0 <= before {
 				first = i
 			}
 		}
@@ -73,7 +73,7 @@ func (l *Laws) Trim(before int64) *Laws {
 	if first == 0 && end == len(l.All()) {
 		return l
 	}
-	return chain(slices.Clone(l.all[first:end]), l.era)
+	return chain(slices.Clone(l.all[first:end]), l.clockEpoch)
 }
 
 // Live reports whether a law is known and in force in its time.
@@ -98,7 +98,7 @@ func (l *Laws) Index(id int64) (int, bool) {
 // Has reports whether a law is known.
 func (l *Laws) Has(id int64) bool { _, ok := l.Index(id); return ok }
 
-// Newest returns the newest law of the era in force; nil if there is none.
+// Newest returns the newest law of the clock epoch in force; nil if there is none.
 func (l *Laws) Newest() *Law {
 	for i := range slices.Backward(l.All()) {
 		if l.live[i] {
@@ -129,12 +129,12 @@ func (l *Laws) Recalled(p Pos) bool {
 	return false
 }
 
-// At returns the index in All of the law in force at a time of the era, µs. Before the first law it is that of the
+// At returns the index in All of the law in force at a time of the clock epoch, µs. Before the first law it is that of the
 // first; −1 if there is none.
 func (l *Laws) At(t int64) int {
 	first := -1
 	for i := range slices.Backward(l.All()) {
-		if !l.live[i] || l.all[i].Era != l.era {
+		if !l.live[i] || l.all[i].ClockEpoch != l.clockEpoch {
 			continue
 		}
 		if first = i; l.all[i].T0 <= t {
@@ -144,7 +144,7 @@ func (l *Laws) At(t int64) int {
 	return first
 }
 
-// Pos returns the first slot due at or after a time of the era, µs.
+// Pos returns the first slot due at or after a time of the clock epoch, µs.
 func (l *Laws) Pos(t int64) Pos {
 	i := l.At(t)
 	if i < 0 {

@@ -8,7 +8,7 @@ import (
 
 // constant is a law of 1,000 slots a second from a time on, µs. It follows another law.
 func constant(id, t0, prev, cut, base int64) Law {
-	return Law{Law: pacer.Law{ID: id, T0: t0, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Prev: prev, Cut: cut, Base: base, Era: 1}
+	return Law{Law: pacer.Law{ID: id, T0: t0, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Prev: prev, Cut: cut, Base: base, ClockEpoch: 1}
 }
 
 // TestLawsFormAChain: the newest law is in force, and so are the laws that it follows. All others are void. The order
@@ -50,10 +50,10 @@ func TestLawsFormAChain(t *testing.T) {
 	}
 }
 
-// TestLawsOfAnEra: the laws of another era do not count.
+// TestLawsOfAnEra: the laws of another clock epoch do not count.
 func TestLawsOfAnEra(t *testing.T) {
 	first, later := constant(1, 1_000_000, 0, 0, 0), constant(9, 500_000, 1, 700, 700)
-	later.Era = 9
+	later.ClockEpoch = 9
 	l := (*Laws)(nil).With(first, later)
 	if l.In(1).Newest().ID != 1 || l.In(9).Newest().ID != 9 || l.In(9).Cut(0) != 700 || l.In(1).Cut(0) != pacer.Endless {
 		t.Error("an era does not have its own newest law")

@@ -26,9 +26,9 @@ const (
 
 // Claim tells a server that may have forgotten what the worker holds, and until when.
 type Claim struct {
-	Held Segs
-	P    int64
-	Era  int64
+	Held       Segs
+	P          int64
+	ClockEpoch int64
 }
 
 // Status is the outcome of a call.
@@ -46,15 +46,15 @@ const (
 
 // Reply is the answer to a Call.
 type Reply struct {
-	Status  Status
-	Seq     int64
-	Epoch   string // the server's identity
-	Era     int64
-	Now, P  int64 // µs; all in List is promised until P
-	Members int64
-	Wait    int64 // until the next call, µs
-	Version int64 // 1, 2, … of List: changes when List does
-	List    Segs  // all that the worker holds; nil if its Version is the call's
-	Give    Segs  // what of it to give up
-	Laws    []Law // newer than Known
+	Status     Status
+	Seq        int64
+	Epoch      string // the server's identity
+	ClockEpoch int64
+	Now, P     int64 // µs; all in List is promised until P
+	Members    int64
+	Wait       int64 // until the next call, µs
+	Version    int64 // 1, 2, … of List: changes when List does
+	List       Segs  // all that the worker holds; nil if its Version is the call's
+	Give       Segs  // what of it to give up
+	Laws       []Law // newer than Known
 }

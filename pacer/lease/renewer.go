@@ -29,8 +29,8 @@ type Sink interface {
 // A Message was published about a run. It has new laws, or none. The worker should call when it hears one, unless it
 // is Quiet.
 type Message struct {
-	Laws  []Law
-	Quiet bool
+	Laws     []Law
+	LawsOnly bool
 }
 
 // The times of calls.
@@ -138,7 +138,7 @@ func (r *Renewer) Run(ctx context.Context) error {
 			starts := r.holder.view.Laws.Newest() == nil // then the worker needs its share
 			r.holder.Learn(m.Laws)
 			r.publish()
-			switch r.urgent = starts || !m.Quiet; {
+			switch r.urgent = starts || !m.LawsOnly; {
 			case r.holder.Waiting():
 			case r.urgent, r.ends():
 				next = time.After(r.until())

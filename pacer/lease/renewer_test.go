@@ -133,7 +133,7 @@ func (s *mute) Renew(ctx context.Context, c Call) (Reply, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last = time.Now()
-	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Era: 1, Laws: s.laws, Now: time.Now().UnixMicro(), Wait: 500_000}, nil
+	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", ClockEpoch: 1, Laws: s.laws, Now: time.Now().UnixMicro(), Wait: 500_000}, nil
 }
 
 // TestPatience: if Redis is silent for a while and the run is over by its laws, a worker ends by itself, not before.
@@ -167,7 +167,7 @@ func TestPatience(t *testing.T) {
 					if l.end > 0 {
 						end = start.Add(l.end).UnixMicro()
 					}
-					server.laws = append(server.laws, Law{Law: pacer.Law{ID: int64(i + 1), T0: start.Add(l.at).UnixMicro(), Den: 1}, Phase: l.phase, Prev: int64(i), End: end, Era: 1})
+					server.laws = append(server.laws, Law{Law: pacer.Law{ID: int64(i + 1), T0: start.Add(l.at).UnixMicro(), Den: 1}, Phase: l.phase, Prev: int64(i), End: end, ClockEpoch: 1})
 				}
 				ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 				defer stop()
@@ -211,8 +211,8 @@ func TestWakesAfterTheEnd(t *testing.T) {
 		start := time.Now()
 		server := &sleepy{mute: mute{until: start.Add(time.Hour)}, sleeps: start.Add(5 * time.Second), wakes: start.Add(40 * time.Second)}
 		server.laws = []Law{
-			{Law: pacer.Law{ID: 1, T0: start.UnixMicro(), Den: 1}, End: start.Add(10 * time.Second).UnixMicro(), Era: 1},
-			{Law: pacer.Law{ID: 2, T0: start.Add(10 * time.Second).UnixMicro(), Den: 1}, Phase: Ended, Prev: 1, End: pacer.Endless, Era: 1},
+			{Law: pacer.Law{ID: 1, T0: start.UnixMicro(), Den: 1}, End: start.Add(10 * time.Second).UnixMicro(), ClockEpoch: 1},
+			{Law: pacer.Law{ID: 2, T0: start.Add(10 * time.Second).UnixMicro(), Den: 1}, Phase: Ended, Prev: 1, End: pacer.Endless, ClockEpoch: 1},
 		}
 		r := &Renewer{Server: server, Sink: noSink{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1"}
 		if err := r.Run(t.Context()); !errors.Is(err, pacer.ErrEnded) {

@@ -277,7 +277,7 @@ func (s *Slots) unite() {
 	s.cursors = out
 }
 
-// seek goes to the first promised slot at or after next. In one era slots are due in the order of positions.
+// seek goes to the first promised slot at or after next. In one clock epoch slots are due in the order of positions.
 func (s *Slots) seek(c *cursor) {
 	c.law, c.due = -1, never
 	laws := s.view.Laws
@@ -287,7 +287,7 @@ func (s *Slots) seek(c *cursor) {
 		if g.ID > c.end.G {
 			return
 		}
-		if g.Era != s.view.Era || !laws.live[i] {
+		if g.ClockEpoch != s.view.ClockEpoch || !laws.live[i] {
 			continue
 		}
 		if g.ID == c.next.G {

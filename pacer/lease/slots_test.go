@@ -46,7 +46,7 @@ func TestSlotsAreThoseOfThePieces(t *testing.T) {
 			}
 			at = hi
 		}
-		v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(law), Held: held, P: 3_000_000}
+		v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(law), Held: held, P: 3_000_000}
 		shards, got := shardsOf(1+rng.IntN(4)), map[Pos]int{}
 		for _, s := range shards {
 			s.Take(&v)
@@ -76,7 +76,7 @@ func TestSlotsChangeHands(t *testing.T) {
 		x := Seg{Lo: 0, Hi: circle.Units / 3, From: Pos{1, 0}}
 		rest := Segs{{Lo: circle.Units / 3, Hi: circle.Units, From: Pos{1, 0}}}
 		got := map[Pos]int{}
-		va, vb := View{Version: 1, Era: 1, Laws: laws, Held: append(Segs{x}, rest...), P: math.MaxInt64 / 2000}, View{Version: 1, Era: 1, Laws: laws, P: math.MaxInt64 / 2000}
+		va, vb := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: append(Segs{x}, rest...), P: math.MaxInt64 / 2000}, View{Version: 1, ClockEpoch: 1, Laws: laws, P: math.MaxInt64 / 2000}
 		take := func(shards []*Slots, v View) {
 			for _, s := range shards {
 				s.Take(&v)
@@ -125,7 +125,7 @@ func TestSlotsChangeHands(t *testing.T) {
 // TestSlotsBeyondACut: slots sent before the worker heard of a cut are counted, and none is sent after.
 func TestSlotsBeyondACut(t *testing.T) {
 	old := constant(1, 1_000_000, 0, 0, 0)
-	v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(old), Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(old), Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	shards, got := shardsOf(2), map[Pos]int{}
 	for _, s := range shards {
 		s.Take(&v)
@@ -160,7 +160,7 @@ func TestSlotsBeyondTwoLaws(t *testing.T) {
 	first.K = 900
 	s := NewSlots(0, 1)
 	s.Unique()
-	v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(first, constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(first, constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	s.Take(&v)
 	sent := map[int64]int{}
 	send := func(before int64) {
@@ -191,7 +191,7 @@ func TestSlotsBeyondTwoLaws(t *testing.T) {
 // each ordinal is sent once, through two cuts, and nothing is beyond them in the end. One that was not sent is sent then.
 func TestSlotsAgain(t *testing.T) {
 	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
-	v := View{Version: 1, Era: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	shards, sent := shardsOf(2), map[int64]int{}
 	send := func(before int64) {
 		for _, s := range shards {
@@ -243,7 +243,7 @@ func TestSlotsAgain(t *testing.T) {
 // TestSlotsDropped: slots that are dropped when Pop takes them do not make up for others, whatever is dropped later.
 func TestSlotsDropped(t *testing.T) {
 	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
-	v := View{Version: 1, Era: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	s, sent := NewSlots(0, 1), map[int64]int{}
 	s.Unique()
 	take := func(before int64, drop bool) {
@@ -282,7 +282,7 @@ func BenchmarkSlots(b *testing.B) {
 		shards        int
 	}{{1, 1, 1}, {3, 1, 1}, {3, 8, 1}, {3, 1, 2}, {1, 1, 16}, {100, 8, 2}} {
 		b.Run(fmt.Sprintf("share=1of%d/pieces=%d/shards=%d", c.share, c.pieces, c.shards), func(b *testing.B) {
-			v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), P: math.MaxInt64 / 2000}
+			v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), P: math.MaxInt64 / 2000}
 			for i := range c.pieces {
 				lo := circle.Units / c.pieces * i
 				v.Held = append(v.Held, Seg{Lo: lo, Hi: lo + circle.Units/c.share/c.pieces, From: Pos{1, 0}})
@@ -304,7 +304,7 @@ func BenchmarkSlots(b *testing.B) {
 // TestTinyPieces: all slots of a piece of one place are in one shard, and the other shards' search ends.
 func TestTinyPieces(t *testing.T) {
 	for lo := range int64(4) {
-		v := View{Version: 1, Era: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Segs{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
+		v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Segs{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
 		for shard := range 2 {
 			s := NewSlots(shard, 2)
 			s.Take(&v)
@@ -324,9 +324,9 @@ func TestSlotsGivenUpAgain(t *testing.T) {
 	ending := func(id int, end int64) []Ending {
 		return []Ending{{Seg: piece, id: id, End: Pos{1, end}, P: 10_000_000}}
 	}
-	s.Take(&View{Version: 1, Era: 1, Laws: laws, Ending: ending(1, 2000), P: 10_000_000})
+	s.Take(&View{Version: 1, ClockEpoch: 1, Laws: laws, Ending: ending(1, 2000), P: 10_000_000})
 	due([]*Slots{s}, 1_500_000, got)
-	s.Take(&View{Version: 3, Era: 1, Laws: laws, Ending: ending(2, 2500), P: 10_000_000}) // version 2 contained the piece
+	s.Take(&View{Version: 3, ClockEpoch: 1, Laws: laws, Ending: ending(2, 2500), P: 10_000_000}) // version 2 contained the piece
 	due([]*Slots{s}, math.MaxInt64/2000, got)
 	for k := range int64(2500) {
 		if n := got[Pos{1, k}]; n != 1 {
@@ -340,10 +340,10 @@ func TestSlotsGivenUpAgain(t *testing.T) {
 func TestGivenUpBeforeALaw(t *testing.T) {
 	const quarter, half = circle.Units / 4, circle.Units / 2
 	laws, s, got := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), NewSlots(0, 1), map[Pos]int{}
-	v := View{Version: 1, Era: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: half, From: Pos{1, 0}}}, P: 10_000_000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: half, From: Pos{1, 0}}}, P: 10_000_000}
 	s.Take(&v)
 	due([]*Slots{s}, 1_950_000, got)
-	w := View{Version: 2, Era: 1, Laws: laws.With(constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: quarter, Hi: half, From: Pos{1, 0}}},
+	w := View{Version: 2, ClockEpoch: 1, Laws: laws.With(constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: quarter, Hi: half, From: Pos{1, 0}}},
 		Ending: []Ending{{Seg: Seg{Lo: 0, Hi: quarter, From: Pos{1, 0}}, id: 1, End: Pos{1, 2500}, P: 10_000_000}}, P: 10_000_000}
 	s.Learn(&w)
 	due([]*Slots{s}, 2_000_000, got)

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// walk calls f for each law of the era in force, the newest first, until f returns false. until is when the law is
+// walk calls f for each law of the clock epoch in force, the newest first, until f returns false. until is when the law is
 // over, µs: when the next one begins, or at its planned end.
 func (l *Laws) walk(f func(g *Law, until int64) bool) {
 	next := int64(math.MaxInt64)
 	for i := range slices.Backward(l.All()) {
 		g := &l.all[i]
-		if !l.live[i] || g.Era != l.era {
+		if !l.live[i] || g.ClockEpoch != l.clockEpoch {
 			continue
 		}
 		if !f(g, min(next, g.over())) {

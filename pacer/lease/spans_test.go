@@ -10,7 +10,7 @@ import (
 // how many of them are known.
 func operated(known int) *Laws {
 	law := func(id, t0 int64, phase Phase, end int64) Law {
-		return Law{Law: pacer.Law{ID: id, T0: t0, Den: 1}, Phase: phase, Prev: id - 1, End: end, Era: 1}
+		return Law{Law: pacer.Law{ID: id, T0: t0, Den: 1}, Phase: phase, Prev: id - 1, End: end, ClockEpoch: 1}
 	}
 	return (*Laws)(nil).With([]Law{law(1, 1_000_000, Running, 7_000_000), law(2, 3_000_000, Paused, 4_000_000), law(3, 5_000_000, Running, 9_000_000),
 		law(4, 9_000_000, Ended, 9_000_000)}[:known]...)
@@ -60,7 +60,7 @@ func TestSpentOfWhatIsForgotten(t *testing.T) {
 	}
 }
 
-// TestRunningThroughLaws: consecutive laws are one stretch, and a new era begins another one.
+// TestRunningThroughLaws: consecutive laws are one stretch, and a new clock epoch begins another one.
 func TestRunningThroughLaws(t *testing.T) {
 	a, b := constant(1, 1_000_000, 0, 0, 0), constant(2, 4_000_000, 1, 3000, 3000)
 	a.End, b.End = 8_000_000, 8_000_000
@@ -69,7 +69,7 @@ func TestRunningThroughLaws(t *testing.T) {
 		t.Errorf("from %d to %d", from, until)
 	}
 	c := constant(3, 2_500_000, 2, 500, 3500) // the clock went back
-	c.Era, c.End = 3, 6_500_000
+	c.ClockEpoch, c.End = 3, 6_500_000
 	if from, until := l.With(c).In(3).Running(2_480_000); from != 2_500_000 || until != 6_500_000 {
 		t.Errorf("from %d to %d", from, until)
 	}
@@ -77,7 +77,7 @@ func TestRunningThroughLaws(t *testing.T) {
 
 // TestPeak: the highest rate from a time on.
 func TestPeak(t *testing.T) {
-	ramp := Law{Law: pacer.Law{ID: 1, T0: 1_000_000, R0: 2000, R1: 1000, Den: 1, Dur: 2_000_000, K: 3000}, End: pacer.Endless, Era: 1}
+	ramp := Law{Law: pacer.Law{ID: 1, T0: 1_000_000, R0: 2000, R1: 1000, Den: 1, Dur: 2_000_000, K: 3000}, End: pacer.Endless, ClockEpoch: 1}
 	flat := constant(2, 3_000_000, 1, 3000, 3000)
 	flat.End = pacer.Endless
 	l := (*Laws)(nil).With(ramp, flat)

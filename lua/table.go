@@ -1,0 +1,153 @@
+package lua
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A Field is one number of eight bytes in a stored text.
+type Field struct {
+	Name string
+	Of   string // in Lua, where it is stored: an expression; "" = Name in the table of its form
+	Doc  string // for docs and `loadctl debug`
+}
+
+// A form is a stored text: its fields in their order. Scripts name the fields by these marks, which Text replaces. So each
+// order is written once, and what Redis compiles is constant.
+//
+//	$letters(core)  its letters, one for each number   '<lll…'
+//	$names(core)    its names, to unpack it into locals  tf, grace, …
+//	$of(core)       where its numbers are, to pack it   b.tf, b.grace, …
+//	$table(law)     a table of the unpacked locals       id = id, t0 = t0, …
+type form struct {
+	name, in string // in: the Lua variable that has the fields
+	fields   []Field
+}
+
+// forms are all stored texts that scripts read or write by names.
+func forms() []form {
+	return []form{
+		{"core", "b.", coreFields()}, {"record", "m.", recordFields()}, {"law", "l.", lawFields()},
+		{"call", "c.", callFields()}, {"head", "", headFields()},
+	}
+}
+
+// coreFields are the numbers of a run. Times are µs of the Redis clock.
+func coreFields() []Field {
+	return []Field{
+		{Name: "tf", Doc: "when this server was first called"},
+		{Name: "grace", Doc: "when the grace period ends: until then unknown pieces stay unknown; 0 = over"},
+		{Name: "noExpiryBefore", Doc: "no worker expires before"},
+		{Name: "rebalancedAt", Doc: "when shares were last rebalanced"},
+		{Name: "clockEpoch", Doc: "number of the first law of this clock epoch"},
+		{Name: "command", Doc: "number of the last law of a command"},
+		{Name: "started", Doc: "when the first slot was due; 0 = not begun"},
+		{Name: "n", Doc: "members present"},
+		{Name: "w", Doc: "weight of those that stay"},
+		{Name: "hold", Doc: "how long a promise is, µs"},
+		{Name: "min", Doc: "members to wait for; 0 = for the order to start"},
+		{Name: "span", Doc: "length of the run, µs; 0 = endless"},
+		{Name: "requests", Doc: "number of requests; 0 = no limit"},
+		{Name: "deadman", Doc: "silence of controllers after which the run is stopped, µs; 0 = never"},
+		{Name: "seed", Doc: "of Poisson arrivals; 0 = slots are evenly spaced"},
+		{Name: "heard", Doc: "when a controller last called"},
+		{Name: "newest", Doc: "highest number of a law"},
+		{Name: "follow", Doc: "when the next law of the plan begins, or later if it must not be made yet; 2^52 = never, or a command makes it"},
+		{Name: "phase", Doc: "of the newest law: 0 running, 1 paused, 2 stopped, 3 ended"},
+		{Name: "begun", Doc: "1 = there is a law"},
+		{Name: "given", Doc: "1 = a command before the start has given the plan"},
+		{Name: "free", Doc: "number of free pieces"},
+		{Name: "unassigned", Doc: "number of pieces that are in no target"},
+	}
+}
+
+// recordFields are the numbers of a member. Then come the pieces that it holds, the pieces of its target, and its
+// incarnation.
+func recordFields() []Field {
+	return []Field{
+		{Name: "seq", Doc: "of the last call that changed something"},
+		{Name: "weight", Doc: "its part of the rate is weight / sum of weights"},
+		{Name: "version", Doc: "of what it holds"},
+		{Name: "joins", Doc: "when neighbouring pieces may be joined, µs; 2^52 = there are none; of a departed member: when it last called"},
+		{Name: "state", Doc: "0 of a former server, 1 present, 2 left, 3 halted, 4 lost, 5 removed, 6 replaced"},
+		{Name: "leaving", Of: "m.leaving and 1 or 0", Doc: "1 = it hands over what it holds"},
+		{Name: "giving", Doc: "places that it holds and is to release"},
+		{Name: "missing", Doc: "places of its target that it does not hold"},
+		{Name: "units", Doc: "places of its target"},
+		{Name: "held", Of: "#held / bytes(PIECE)", Doc: "number of pieces that it holds"},
+		{Name: "target", Of: "#target / bytes(BARE)", Doc: "number of pieces of its target"},
+	}
+}
+
+// lawFields are the numbers of a law (pacer/lease/law.go).
+func lawFields() []Field {
+	return []Field{
+		{Name: "id", Doc: "number of the law"},
+		{Name: "t0", Doc: "when it begins, µs"},
+		{Name: "c", Doc: "what is left of the distance between slots of the law before, micro-slots"},
+		{Name: "r0", Doc: "rate at its begin is r0 / den"},
+		{Name: "r1", Doc: "rate at its end is r1 / den"},
+		{Name: "den"},
+		{Name: "dur", Doc: "length of the ramp, µs; 0 = endless"},
+		{Name: "k", Doc: "how many slots it has"},
+		{Name: "base", Doc: "slots asked for before it"},
+		{Name: "phase", Doc: "0 running, 1 paused, 2 stopped, 3 ended"},
+		{Name: "prev", Doc: "the law that it follows"},
+		{Name: "cut", Doc: "how many slots of that one are asked for"},
+		{Name: "plan", Doc: "number of its plan"},
+		{Name: "piece", Doc: "how many pieces of the plan are taken"},
+		{Name: "s0", Of: "l.rest.r0", Doc: "the rest of a piece that was interrupted: r0, r1, den, dur"},
+		{Name: "s1", Of: "l.rest.r1"},
+		{Name: "sden", Of: "l.rest.den"},
+		{Name: "sdur", Of: "l.rest.dur"},
+		{Name: "ends", Doc: "when the run ends by its plan, µs; 2^52 = never; of a paused law: how much is left"},
+		{Name: "stop", Doc: "when the last of a number of requests is due, µs; 0 = there is no such number"},
+		{Name: "clockEpoch", Doc: "number of the first law of its clock epoch"},
+		{Name: "seed", Doc: "of Poisson arrivals"},
+	}
+}
+
+// callFields are the numbers of a call of renew, headFields those of its reply (pacer/lease/form.go).
+func callFields() []Field {
+	return []Field{{Name: "seq"}, {Name: "weight"}, {Name: "known"}, {Name: "version"}, {Name: "leaving"}, {Name: "p"}, {Name: "clockEpoch"}}
+}
+
+func headFields() []Field {
+	return []Field{{Name: "seq"}, {Name: "clockEpoch"}, {Name: "now"}, {Name: "p"}, {Name: "members"}, {Name: "wait"}, {Name: "version"}}
+}
+
+// marks are those of a form and how they are replaced. With a prefix, as in $names(record m_), names begin with it.
+var marks = regexp.MustCompile(`\$(letters|names|of|table)\((\w+)(?: (\w+))?\)`)
+
+// expand replaces the marks of a text.
+func expand(text string) string {
+	return marks.ReplaceAllStringFunc(text, func(mark string) string {
+		parts := marks.FindStringSubmatch(mark)
+		i := slices.IndexFunc(forms(), func(f form) bool { return f.name == parts[2] })
+		f := forms()[i] // the marks are constant: there is such a form
+		var out []string
+		for _, x := range f.fields {
+			out = append(out, f.mark(parts[1], parts[3], x))
+		}
+		if parts[1] == "letters" {
+			return strings.Join(out, "")
+		}
+		return strings.Join(out, ", ")
+	})
+}
+
+// mark returns what stands for a field.
+func (f form) mark(mark, prefix string, x Field) string {
+	switch {
+	case mark == "letters":
+		return "l"
+	case mark == "table":
+		return x.Name + " = " + x.Name
+	case mark == "names":
+		return prefix + x.Name
+	case x.Of == "":
+		return f.in + x.Name
+	}
+	return x.Of
+}
