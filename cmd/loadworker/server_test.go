@@ -2,12 +2,14 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/cli/clitest"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/internal/redistest"
 	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/spec"
 )
 
 // waiting creates the run "there", which waits for two workers.
@@ -51,11 +53,15 @@ func TestBrokenRuns(t *testing.T) {
 	keys := run.KeysOf("there")
 	const remove = "its state in Redis is damaged"
 	harm := map[string]func() error{
-		"spec gone":      func() error { return client.Del(t.Context(), keys.Spec).Err() },
-		"budget gone":    func() error { return client.Del(t.Context(), keys.Budget).Err() },
-		"spec foreign":   func() error { return client.Set(t.Context(), keys.Spec, secret, 0).Err() },
-		"spec too new":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":11,"qps":[]}`, 0).Err() },
-		"spec no spec":   func() error { return client.Set(t.Context(), keys.Spec, `{"version":10,"qps":"`+secret+`"}`, 0).Err() },
+		"spec gone":    func() error { return client.Del(t.Context(), keys.Spec).Err() },
+		"budget gone":  func() error { return client.Del(t.Context(), keys.Budget).Err() },
+		"spec foreign": func() error { return client.Set(t.Context(), keys.Spec, secret, 0).Err() },
+		"spec too new": func() error {
+			return client.Set(t.Context(), keys.Spec, fmt.Sprintf(`{"version":%d,"qps":[]}`, spec.Version+1), 0).Err()
+		},
+		"spec no spec": func() error {
+			return client.Set(t.Context(), keys.Spec, fmt.Sprintf(`{"version":%d,"qps":%q}`, spec.Version, secret), 0).Err()
+		},
 		"spec no object": func() error { return client.Set(t.Context(), keys.Spec, `["`+secret+`"]`, 0).Err() },
 	}
 	for _, key := range []string{keys.Budget, keys.Workers, keys.Due, keys.ByLoad, keys.Unowned, keys.Laws, keys.Log, keys.Totals, keys.Snapshots, keys.Events, keys.Series} {
@@ -73,7 +79,7 @@ func TestBrokenRuns(t *testing.T) {
 			}
 			says := []string{"run there: ", remove, "; loadctl rm there removes what is there"}
 			if name == "spec too new" {
-				says = []string{"run there: its state in Redis is of a newer version, 11, and this program needs 10; use a newer loadctl and loadworker"}
+				says = []string{fmt.Sprintf("run there: its state in Redis is of a newer version, %d, and this program needs %d; use a newer loadctl and loadworker", spec.Version+1, spec.Version)}
 			}
 			clitest.RefusedAll(t, newRootCommand, client, []clitest.Refusal{
 				{Args: described(), Says: says}, {Args: append(described(), "--new"), Says: says}, {Args: joining(), Says: says}, {Args: append(joining(), "--wait"), Says: says},

@@ -250,7 +250,7 @@ func TestBrokenState(t *testing.T) {
 			"spec: foreign":    put(keys.Spec, `{"password":"hunter2"}`),
 			"spec: an array":   put(keys.Spec, `["hunter2"]`),
 			"spec: null":       put(keys.Spec, `null`),
-			"spec: wrong type": put(keys.Spec, `{"version":11,"qps":"hunter2"}`),
+			"spec: wrong type": put(keys.Spec, fmt.Sprintf(`{"version":%d,"qps":"hunter2"}`, spec.Version)),
 			"budget: a string": put(keys.Budget, "hunter2"),
 			"core gone":        func() error { return b.client.HDel(t.Context(), keys.Budget, "core").Err() },
 			"core: a word":     func() error { return b.client.HSet(t.Context(), keys.Budget, "core", "many").Err() },
