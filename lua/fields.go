@@ -9,15 +9,35 @@ import (
 // errForm says that no script has written a text.
 var errForm = errors.New("not written by this version of loadctl")
 
-// spread stores the first numbers of a text under their names, and returns the rest of the text.
-func spread(fields map[string]string, form []Field, text string) (string, error) {
-	if len(text) < 8*len(form) {
-		return "", errForm
+// A Number is a field of a stored text with its value.
+type Number struct {
+	Field
+	Value int64
+}
+
+// Read reads the numbers of a text in their order, and returns the rest of the text. form is core, law or record.
+func Read(form, text string) (numbers []Number, rest string, err error) {
+	fields := formOf(form).fields
+	if len(text) < 8*len(fields) {
+		return nil, "", errForm
 	}
-	for i, x := range form {
-		fields[x.Name] = strconv.FormatInt(int64(binary.LittleEndian.Uint64([]byte(text[8*i:8*i+8]))), 10)
+	for i, x := range fields {
+		numbers = append(numbers, Number{x, number(text, i)})
 	}
-	return text[8*len(form):], nil
+	return numbers, text[8*len(fields):], nil
+}
+
+// spread is Read with the values by their names.
+func spread(form, text string) (fields map[string]string, rest string, err error) {
+	numbers, rest, err := Read(form, text)
+	if err != nil {
+		return nil, "", err
+	}
+	fields = map[string]string{}
+	for _, x := range numbers {
+		fields[x.Name] = strconv.FormatInt(x.Value, 10)
+	}
+	return fields, rest, nil
 }
 
 // piece and bare are the bytes of a piece that a member holds, and of a piece of its target.
@@ -31,8 +51,7 @@ const circle = 1 << 24
 
 // Core returns the numbers of a run by their names.
 func Core(text string) (map[string]string, error) {
-	fields := map[string]string{}
-	rest, err := spread(fields, coreFields(), text)
+	fields, rest, err := spread("core", text)
 	if err == nil && rest != "" {
 		err = errForm
 	}
@@ -49,8 +68,7 @@ func Pieces(text string) (out []Piece, err error) {
 		return nil, errForm
 	}
 	for ; text != ""; text = text[piece:] {
-		v := func(i int) int64 { return int64(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8]))) }
-		x := Piece{v(0), v(1), v(2), v(3), v(4), v(5)}
+		x := Piece{number(text, 0), number(text, 1), number(text, 2), number(text, 3), number(text, 4), number(text, 5)}
 		if x.Lo < 0 || x.Hi <= x.Lo || x.Hi > circle || min(x.FromG, x.FromK, x.SinceG, x.SinceK) < 0 {
 			return nil, errForm
 		}
@@ -59,19 +77,27 @@ func Pieces(text string) (out []Piece, err error) {
 	return out, nil
 }
 
-// Holding reads the record of a member: its fields by name, and what it holds.
-func Holding(record string) (map[string]string, []Piece, error) {
-	fields := map[string]string{}
-	rest, err := spread(fields, recordFields(), record)
+// Holding reads the record of a member: its fields by name, what it holds, and its target, which has only places.
+func Holding(record string) (fields map[string]string, held, target []Piece, err error) {
+	fields, rest, err := spread("record", record)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	n, _ := strconv.Atoi(fields["held"])
 	to, _ := strconv.Atoi(fields["target"])
 	if n < 0 || to < 0 || n > len(rest)/piece || to > (len(rest)-n*piece)/bare {
-		return nil, nil, errForm
+		return nil, nil, nil, errForm
 	}
 	fields["inc"] = rest[n*piece+to*bare:]
-	held, err := Pieces(rest[:n*piece])
-	return fields, held, err
+	for i := range to {
+		at := rest[n*piece+i*bare:]
+		target = append(target, Piece{Lo: number(at, 0), Hi: number(at, 1)})
+	}
+	held, err = Pieces(rest[:n*piece])
+	return fields, held, target, err
+}
+
+// number returns the i-th number of a text.
+func number(text string, i int) int64 {
+	return int64(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8])))
 }

@@ -3,7 +3,7 @@
 -- the same in Go.
 
 local UNITS = 16777216
-local PIECE, BARE = '<llllll', '<ll'
+local PIECE, BARE = '<$letters(piece)', '<$letters(bare)'
 local FREE, UNKNOWN, UNASSIGNED = 0, 1, 2 -- kinds of pieces that no member holds, or that are in no target
 local KIND = 33554432 -- distance of the scores of two kinds
 
@@ -82,8 +82,8 @@ local function union(segs, more) return bare(plus(bare(segs), minus(bare(more), 
 local function pieces(text, at, n)
   local out, size = {}, bytes(PIECE)
   for i = 1, n or (#text - at + 1) / size do
-    local lo, hi, fg, fk, sg, sk = struct.unpack(PIECE, text, at)
-    out[i], at = { lo = lo, hi = hi, fg = fg, fk = fk, sg = sg, sk = sk }, at + size
+    local $names(piece) = struct.unpack(PIECE, text, at)
+    out[i], at = { $table(piece) }, at + size
   end
   return out
 end
@@ -91,15 +91,15 @@ end
 local function bares(text, at, n)
   local out, size = {}, bytes(BARE)
   for i = 1, n do
-    local lo, hi = struct.unpack(BARE, text, at)
-    out[i], at = { lo = lo, hi = hi }, at + size
+    local $names(bare) = struct.unpack(BARE, text, at)
+    out[i], at = { $table(bare) }, at + size
   end
   return out
 end
 
 local function pack(s)
-  if s.fg then return struct.pack(PIECE, s.lo, s.hi, s.fg, s.fk, s.sg, s.sk) end
-  return struct.pack(BARE, s.lo, s.hi)
+  if s.fg then return struct.pack(PIECE, $of(piece)) end
+  return struct.pack(BARE, $of(bare))
 end
 
 local function packed(segs)

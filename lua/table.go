@@ -29,7 +29,7 @@ type form struct {
 func forms() []form {
 	return []form{
 		{"core", "b.", coreFields()}, {"record", "m.", recordFields()}, {"law", "l.", lawFields()},
-		{"call", "c.", callFields()}, {"head", "", headFields()},
+		{"piece", "s.", pieceFields()}, {"bare", "s.", bareFields()}, {"call", "c.", callFields()}, {"head", "", headFields()},
 	}
 }
 
@@ -108,6 +108,17 @@ func lawFields() []Field {
 	}
 }
 
+// pieceFields are the numbers of a piece of the circle that somebody holds, or that is free; bareFields those of one of a
+// target. An entry of the log is a piece: there from is where the owner began, and since where it ended. Its name follows.
+func pieceFields() []Field {
+	return append(bareFields(), Field{Name: "fg", Doc: "from this law"}, Field{Name: "fk", Doc: "and this slot of it on its owner sends"},
+		Field{Name: "sg", Doc: "since this law"}, Field{Name: "sk", Doc: "and this slot of it the log does not have it"})
+}
+
+func bareFields() []Field {
+	return []Field{{Name: "lo", Doc: "its first place"}, {Name: "hi", Doc: "the place behind its last one"}}
+}
+
 // callFields are the numbers of a call of renew, headFields those of its reply (pacer/lease/form.go).
 func callFields() []Field {
 	return []Field{{Name: "seq"}, {Name: "weight"}, {Name: "known"}, {Name: "version"}, {Name: "leaving"}, {Name: "p"}, {Name: "clockEpoch"}}
@@ -124,8 +135,7 @@ var marks = regexp.MustCompile(`\$(letters|names|of|table)\((\w+)(?: (\w+))?\)`)
 func expand(text string) string {
 	return marks.ReplaceAllStringFunc(text, func(mark string) string {
 		parts := marks.FindStringSubmatch(mark)
-		i := slices.IndexFunc(forms(), func(f form) bool { return f.name == parts[2] })
-		f := forms()[i] // the marks are constant: there is such a form
+		f := formOf(parts[2])
 		var out []string
 		for _, x := range f.fields {
 			out = append(out, f.mark(parts[1], parts[3], x))
@@ -135,6 +145,11 @@ func expand(text string) string {
 		}
 		return strings.Join(out, ", ")
 	})
+}
+
+// formOf returns the form with a name. The names are constant: there is one.
+func formOf(name string) form {
+	return forms()[slices.IndexFunc(forms(), func(f form) bool { return f.name == name })]
 }
 
 // mark returns what stands for a field.

@@ -49,6 +49,7 @@ func newRootCommand() *cobra.Command {
 		newCompareCommand(redis),
 		newSearchCommand(redis),
 		newEventsCommand(redis),
+		newDebugCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),
 		newProfileCommand(),

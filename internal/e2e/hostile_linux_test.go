@@ -77,7 +77,7 @@ func (b *bed) spoil(name string) {
 	b.t.Helper()
 	client, ctx, keys := b.redis.Client(), b.t.Context(), run.KeysOf(name)
 	for member, note := range client.HGetAll(ctx, keys.Workers).Val() {
-		fields, _, err := lua.Holding(note)
+		fields, _, _, err := lua.Holding(note)
 		if err != nil {
 			b.t.Fatal(err)
 		}

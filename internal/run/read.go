@@ -357,7 +357,7 @@ func (a *reading) parseMembers(t stateText) error {
 		a.silent[name] = int64(z.Score)
 	}
 	for name, text := range t.workers {
-		f, held, err := lua.Holding(text)
+		f, held, _, err := lua.Holding(text)
 		if err != nil {
 			return fmt.Errorf("worker %s: its record was %w", name, err)
 		}
