@@ -340,9 +340,9 @@ func TestLostPointsProveNothing(t *testing.T) {
 	})
 }
 
-// TestAloneProvesWhatItSaw: a report of one worker does not know what others sent. That may raise the rate and lower
+// TestThresholdsOnSingleWorkerReport: a report of one worker does not know what others sent. That may raise the rate and lower
 // the share of errors.
-func TestAloneProvesWhatItSaw(t *testing.T) {
+func TestThresholdsOnSingleWorkerReport(t *testing.T) {
 	in := judgedRun(10, func(int64) int64 { return 20 }, func(_, i int64) bool { return i%20 == 0 })
 	in.Missing, in.Workers[0].State = []string{"nobody could be asked"}, "alone"
 	checkVerdicts(t, in, []judgedAs{

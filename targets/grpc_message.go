@@ -37,7 +37,7 @@ func (m *message) grpcHeaders() []Header {
 		return nil
 	}
 	all := []Header{{"Te", "trailers"}, {"Content-Type", "application/grpc"}}
-	if m.lasting == nil {
+	if m.longLived == nil {
 		all = append(all, Header{"Grpc-Timeout", grpcTimeout(m.spec.timeout())})
 	}
 	return all
@@ -68,7 +68,7 @@ func (m *message) find() (err error) {
 		return nil
 	}
 	if m.calls, err = m.spec.calls(m.url); err == nil {
-		m.lasting, err = m.spec.lasting(m.calls)
+		m.longLived, err = m.spec.sharing(m.calls)
 	}
 	return err
 }
@@ -112,7 +112,7 @@ func newGRPCExpectation(s Spec) (e expectation, err error) {
 		if e.calls, err = s.calls(u); err != nil {
 			return e, err
 		}
-		if s.lasts(e.calls) {
+		if s.longLived(e.calls) {
 			return newTalkExpectation(s, e.calls)
 		}
 	}

@@ -27,8 +27,8 @@ func (s Spec) talkRule(m *grpc.Method) (replyRule, error) {
 	return parseReply(cmp.Or(s.Reply, usual))
 }
 
-// lasts reports whether requests to a method are messages on streams that stay open.
-func (s Spec) lasts(m *grpc.Method) bool {
+// longLived reports whether requests to a method are messages on streams that stay open.
+func (s Spec) longLived(m *grpc.Method) bool {
 	if !m.Takes() || s.NoKeepAlive {
 		return false
 	}
@@ -36,9 +36,9 @@ func (s Spec) lasts(m *grpc.Method) bool {
 	return err == nil && !rule.end
 }
 
-// lasting returns how requests to a method share streams; nil if each has one of its own.
-func (s Spec) lasting(m *grpc.Method) (*http2.Lasting, error) {
-	if !s.lasts(m) {
+// sharing returns how requests to a method share streams; nil if each has one of its own.
+func (s Spec) sharing(m *grpc.Method) (*http2.LongLived, error) {
+	if !s.longLived(m) {
 		return nil, nil
 	}
 	rule, err := s.talkRule(m)
@@ -46,12 +46,12 @@ func (s Spec) lasting(m *grpc.Method) (*http2.Lasting, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reply: %w", err)
 	case !rule.expected:
-		return &http2.Lasting{}, nil
+		return &http2.LongLived{}, nil
 	case rule.pattern != nil:
-		return &http2.Lasting{Fits: func(s *http2.Stream, _ int) bool { return rule.pattern.Match(grpc.NewAnswer(s, m).Content()) }}, nil
+		return &http2.LongLived{Fits: func(s *http2.Stream, _ int) bool { return rule.pattern.Match(grpc.NewAnswer(s, m).Content()) }}, nil
 	}
 	last := max(1, rule.messages)
-	return &http2.Lasting{Fits: func(_ *http2.Stream, n int) bool { return n == last }}, nil
+	return &http2.LongLived{Fits: func(_ *http2.Stream, n int) bool { return n == last }}, nil
 }
 
 // checkTalk checks Spec.Reply, and what requests share that are messages on one stream. Without descriptors nobody knows
@@ -76,7 +76,7 @@ func (s Spec) checkTalk(u *url.URL) error {
 		return fmt.Errorf("reply: %s takes one message, so each request is a call of its own; leave it out", m.Path())
 	case !m.Streams() && rule.expected && !rule.end:
 		return fmt.Errorf("reply: %s answers once, at the end of its stream; leave it out, or write end", m.Path())
-	case !s.lasts(m):
+	case !s.longLived(m):
 		return nil
 	}
 	for i, h := range s.Headers {

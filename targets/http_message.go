@@ -37,7 +37,7 @@ type message struct {
 	parse      parser
 	request    template.Request // for which wire was filled
 	calls      *grpc.Method     // what the body is a message of; nil = it is sent as it is
-	lasting    *http2.Lasting   // how requests share streams that stay open; nil = each has a stream of its own
+	longLived  *http2.LongLived // how requests share streams that stay open; nil = each has a stream of its own
 }
 
 // A parser makes a Text of a string from a spec.
@@ -134,7 +134,7 @@ func (m *message) addHeaders() error {
 func (m *message) prepare() error {
 	switch m.spec.version() {
 	case HTTP2:
-		m.ready = &http2.Request{Lasting: m.lasting}
+		m.ready = &http2.Request{LongLived: m.longLived}
 		return m.ready.Encode(m.scheme(), m.wire)
 	case HTTP3:
 		m.frames = new(http3.Encoder).Append(nil, m.wire)

@@ -233,7 +233,7 @@ func (w *Wire) Encode(r *http2.Request, message []byte) error {
 	if len(message) == 0 {
 		return errRequest
 	}
-	r.Lasting = w.message.lasting
+	r.LongLived = w.message.longLived
 	return r.Encode(w.scheme, message)
 }
 

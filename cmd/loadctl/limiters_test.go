@@ -225,8 +225,8 @@ func TestLimitersBeyond(t *testing.T) {
 	}
 }
 
-// TestLimitersUnheard: if the table cannot be written, that is an error.
-func TestLimitersUnheard(t *testing.T) {
+// TestLimitersWriteError: if the table cannot be written, that is an error.
+func TestLimitersWriteError(t *testing.T) {
 	full := writerFunc(func([]byte) (int, error) { return 0, errors.New("no space left") })
 	if code := cli.Main(newRootCommand(), []string{"limiters"}, full, io.Discard); code != cli.CodeOther {
 		t.Errorf("exit code %d", code)

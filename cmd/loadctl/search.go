@@ -265,7 +265,7 @@ func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout
 	if err := guard(ctx); err != nil {
 		return err
 	}
-	go watch.StayInTouch(ctx, deadman, guard)
+	go watch.Heartbeat(ctx, deadman, guard)
 	if _, err := r.SetRateFor(ctx, pacer.Rate{Den: 1}, "a search begins"); err != nil {
 		return err
 	}

@@ -44,8 +44,8 @@ func unsteered(t *testing.T, what, text string) {
 	}
 }
 
-// TestNobodySteers: whatever is in Redis, no command lets it control a terminal, in any format.
-func TestNobodySteers(t *testing.T) {
+// TestTerminalEscapesAreFiltered: whatever is in Redis, no command lets it control a terminal, in any format.
+func TestTerminalEscapesAreFiltered(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	b := newBed(t)

@@ -13,8 +13,8 @@ import (
 	"sync"
 )
 
-// deeds are the functions that are still to be called.
-type deeds struct {
+// exitHooks are the functions that are still to be called.
+type exitHooks struct {
 	mu   sync.Mutex
 	next int
 	all  map[int]func()
@@ -24,13 +24,13 @@ type key struct{}
 
 // With returns a context that Do accepts. end calls all functions that Do was given, in any order; each only once.
 func With(ctx context.Context) (_ context.Context, end func()) {
-	d := &deeds{all: map[int]func(){}}
+	d := &exitHooks{all: map[int]func(){}}
 	return context.WithValue(ctx, key{}, d), d.end
 }
 
 // Do remembers a function for the end of the process, until undo. Without With it does nothing.
 func Do(ctx context.Context, f func()) (undo func()) {
-	d, ok := ctx.Value(key{}).(*deeds)
+	d, ok := ctx.Value(key{}).(*exitHooks)
 	if !ok {
 		return func() {}
 	}
@@ -46,7 +46,7 @@ func Do(ctx context.Context, f func()) (undo func()) {
 	}
 }
 
-func (d *deeds) end() {
+func (d *exitHooks) end() {
 	d.mu.Lock()
 	all := d.all
 	d.all = map[int]func(){}

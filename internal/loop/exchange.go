@@ -253,7 +253,7 @@ func (cn *conn) currentAnswer() check.Answer {
 // release frees what a large answer has taken.
 func (cn *conn) release() {
 	if cn.state == streaming {
-		if cn.stream.begun && !cn.stream.http.Lasts() {
+		if cn.stream.begun && !cn.stream.http.StaysOpen() {
 			cn.stream.http.Release()
 		}
 		return

@@ -30,7 +30,7 @@ type httpStream interface {
 	check.Answer
 	In() int // bytes
 	Out() int
-	Lasts() bool // it stays open after its request
+	StaysOpen() bool // it stays open after its request
 	Release()
 }
 
@@ -110,7 +110,7 @@ func (sn *session) attach(r *conn, request *http2.Request) {
 		r.stream.http, s.Owner = s, r
 		return
 	}
-	if s = &r.stream.own; request.Lasting != nil {
+	if s = &r.stream.own; request.LongLived != nil {
 		s = new(http2.Stream) // it outlives the request
 	}
 	r.stream.http, s.Owner = s, r

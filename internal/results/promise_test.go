@@ -38,10 +38,10 @@ func (m *member) promised() (n int64) {
 	return n
 }
 
-// TestNobodysAfterAPromise: slots due after the promise of a dead worker are skipped, whichever worker calls later, and
+// TestSlotsAfterLeaseExpiryAreSkipped: slots due after the promise of a dead worker are skipped, whichever worker calls later, and
 // however late: the laws in which the promise ended may be over by then. So a report with the dead worker's file is
 // complete.
-func TestNobodysAfterAPromise(t *testing.T) {
+func TestSlotsAfterLeaseExpiryAreSkipped(t *testing.T) {
 	for name, then := range map[string]func(b *bed, r *run.Run){
 		"nobody calls": func(*bed, *run.Run) {},
 		"a command":    func(b *bed, r *run.Run) { b.must(r.Abort(b.Context(), "")) },

@@ -63,7 +63,7 @@ func randomLaws(rng *rand.Rand, n int) (laws []pacer.Law, cuts []int64) {
 	return laws, cuts
 }
 
-func TestTimelineIsWhatWalkingFinds(t *testing.T) {
+func TestTimelineMatchesLinearScan(t *testing.T) {
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		laws, cuts := randomLaws(rng, rng.IntN(30))

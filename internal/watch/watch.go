@@ -43,7 +43,7 @@ func Run(ctx context.Context, o Options, r *run.Run) error {
 	if r.Spec.Deadman > 0 {
 		here, leave := context.WithCancel(ctx)
 		defer leave()
-		go StayInTouch(here, r.Spec.Deadman, r.Touch)
+		go Heartbeat(here, r.Spec.Deadman, r.Touch)
 	}
 	if in, out := o.terminal(); in != nil {
 		err := onScreen(ctx, o, in, out, r, nil)
@@ -57,9 +57,9 @@ func Run(ctx context.Context, o Options, r *run.Run) error {
 // mostBetween bounds the time between two signs of life, for every --deadman.
 const mostBetween = 5 * time.Second
 
-// StayInTouch sends signs of life often enough for a dead-man's switch, until ctx ends. It ignores failures: the next
+// Heartbeat sends signs of life often enough for a dead-man's switch, until ctx ends. It ignores failures: the next
 // sign may arrive, and reading the progress reports that Redis does not answer.
-func StayInTouch(ctx context.Context, deadman time.Duration, touch func(context.Context) error) {
+func Heartbeat(ctx context.Context, deadman time.Duration, touch func(context.Context) error) {
 	every := min(deadman/3, mostBetween)
 	for ctx.Err() == nil {
 		limit, cancel := context.WithTimeout(ctx, every)

@@ -7,9 +7,9 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// standstill adds up for how long a running closed loop has sent nothing. The goroutine that renews calls its
+// idleTime adds up for how long a running closed loop has sent nothing. The goroutine that renews calls its
 // methods. The publisher reads the sums.
-type standstill struct {
+type idleTime struct {
 	view   *lease.View  // the newest
 	told   int64        // when it came, µs of the Redis clock
 	silent atomic.Int64 // µs: no reply came for longer than the promise
@@ -18,7 +18,7 @@ type standstill struct {
 
 // take adds the time until v came at now, µs of the Redis clock. The loop sent no longer than the View before
 // promised.
-func (s *standstill) take(now int64, v *lease.View) {
+func (s *idleTime) take(now int64, v *lease.View) {
 	if old := s.view; old != nil {
 		silent, _ := v.Laws.Spent(max(s.told, old.P), now)
 		_, paused := v.Laws.Spent(s.told, now)

@@ -68,7 +68,7 @@ type granter struct {
 	turn   int        // the shard that gets the next slot
 	beyond int64      // the part of slots.Beyond that the shards know
 
-	asking   int           // calls that have not come back
+	calling  int           // calls that have not come back
 	calls    int           // made so far
 	waits    bool          // neither the last of them has come back nor an earlier one with an answer
 	answers  chan answerOf // has room for all of them
@@ -328,7 +328,7 @@ func (g *granter) law(x *pacer.Slot) *lease.Law {
 
 // mayAsk reports whether a call may be made when its time has come.
 func (g *granter) mayAsk() bool {
-	return g.asking < maxCalls && (g.away || !g.waits && g.line.len() > 0)
+	return g.calling < maxCalls && (g.away || !g.waits && g.line.len() > 0)
 }
 
 // ask makes a call for the first slots in the line that have one law. While Redis is away it asks for none: if the
@@ -345,7 +345,7 @@ func (g *granter) ask(ctx context.Context, local int64) {
 	if g.silent == 0 {
 		g.silent = local
 	}
-	g.asking, g.waits = g.asking+1, true
+	g.calling, g.waits = g.calling+1, true
 	g.next = local + g.retry // an answer changes it
 	if g.away {
 		g.retry = min(2*g.retry, maxRetry)
@@ -362,7 +362,7 @@ func (g *granter) ask(ctx context.Context, local int64) {
 // handleAnswer handles the end of a call. A grant is for the slots that are first in the line now. If such a slot was
 // past at the time of the grant, it is due when the answer usually comes. So a slower answer makes it late.
 func (g *granter) handleAnswer(a answerOf) {
-	g.asking--
+	g.calling--
 	g.waits, g.failure = g.waits && a.err != nil && a.call != g.calls, a.err
 	if a.err != nil {
 		return // the call is made again, and after a while Redis counts as away

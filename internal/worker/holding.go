@@ -31,7 +31,7 @@ func (e *engine) Take(v *lease.View) {
 		return
 	}
 	if e.Closed {
-		e.standstill.take(now, v)
+		e.idleTime.take(now, v)
 	}
 	e.feed.newest.Store(v)
 	for _, s := range e.shards {

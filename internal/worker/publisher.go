@@ -25,7 +25,7 @@ const (
 )
 
 // publisher collects what the shards recorded once a second. On its own goroutine it gives this to the Journal, when
-// its rota says so.
+// its schedule says so.
 //
 // While the Journal fails it holds two intervals, however long that takes: the one that it tries to publish, and the
 // one that grows after it. The first must not change, because it may have been written. So its memory does not grow,
@@ -40,9 +40,9 @@ type publisher struct {
 	cores               int // cores that the process may use
 	log                 *slog.Logger
 	meter               *self.Meter // nil = the process is not measured
-	standstill          *standstill // of a closed loop; else nil
+	idleTime            *idleTime   // of a closed loop; else nil
 	dropped             func() int64
-	rota                rota
+	schedule            publishSchedule
 	beat                chan<- struct{} // told when it publishes; may be nil
 	// When to publish what was collected, since the start or, before it, since began; 0 = nothing is collected.
 	due time.Duration
@@ -67,7 +67,7 @@ func (p *publisher) snapshot() *record.Snapshot {
 
 func (p *publisher) begin() {
 	p.began = p.clock.Now()
-	p.rota.named(p.worker + "/" + p.incarnation)
+	p.schedule.named(p.worker + "/" + p.incarnation)
 	p.interval, p.total, p.early = p.snapshot(), p.snapshot(), p.snapshot()
 }
 
@@ -128,7 +128,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 			default: // the last one was not heard yet
 			}
 			err := p.publish(context.Background(), attemptTimeout)
-			p.rota.tried(err)
+			p.schedule.tried(err)
 			p.trouble(err)
 		case <-quit:
 			return
@@ -139,7 +139,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 // turn returns when to publish what was just collected, up to a whole second.
 func (p *publisher) turn() time.Duration {
 	since := p.since()
-	return max(p.rota.after(since.Truncate(publishEvery)), since+p.rota.pause)
+	return max(p.schedule.after(since.Truncate(publishEvery)), since+p.schedule.pause)
 }
 
 // collect adds what the shards recorded since the last call to the interval, the total and the series.
@@ -188,9 +188,9 @@ func (p *publisher) measured(last *record.Snapshot) record.Self {
 	if p.dropped != nil {
 		own.Dropped = p.dropped() - p.total.Self.Dropped
 	}
-	if p.standstill != nil {
-		own.Silent = p.standstill.silent.Load()*1000 - p.total.Self.Silent
-		own.Paused = p.standstill.paused.Load()*1000 - p.total.Self.Paused
+	if p.idleTime != nil {
+		own.Silent = p.idleTime.silent.Load()*1000 - p.total.Self.Silent
+		own.Paused = p.idleTime.paused.Load()*1000 - p.total.Self.Paused
 	}
 	return own
 }
@@ -237,7 +237,7 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 	if gone {
 		err = attempt(context.WithoutCancel(ctx))
 	} else {
-		share := p.rota.share() // the whole fleet may end at once
+		share := p.schedule.share() // the whole fleet may end at once
 		time.Sleep(share)
 		err = persist(ctx, share, attempt)
 	}

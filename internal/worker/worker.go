@@ -105,7 +105,7 @@ type engine struct {
 	feed       feed
 	granter    *granter // of a run with a limiter; else nil
 	ceiling    ceiling
-	standstill standstill
+	idleTime   idleTime
 	publisher  publisher
 	publishing sync.WaitGroup
 	beat       chan struct{} // signals that a snapshot is published; has room for one
@@ -168,7 +168,7 @@ func (e *engine) open() error {
 	}
 	e.publisher.shards, e.publisher.cores = e.shards, e.Cores
 	if e.Closed {
-		e.publisher.standstill = &e.standstill
+		e.publisher.idleTime = &e.idleTime
 	}
 	return nil
 }

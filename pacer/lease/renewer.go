@@ -181,7 +181,7 @@ func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 		go r.attempt(ctx, c)
 	}
 	most := max(maxPause, r.wait)
-	wait := max(r.pause, min(r.rtt.patience(), most)) // one frozen call makes the patience long
+	wait := max(r.pause, min(r.rtt.timeout(), most)) // one frozen call makes the timeout long
 	r.pause = min(2*r.pause, most)
 	return time.After(r.jitter(wait))
 }

@@ -17,5 +17,5 @@ func (r *roundTrip) add(rtt int64) {
 	r.srtt += (rtt - r.srtt) / 8
 }
 
-// patience returns how long to wait for an answer at least.
-func (r *roundTrip) patience() time.Duration { return time.Duration(4 * (r.srtt + 4*r.rttvar)) }
+// timeout returns how long to wait for an answer at least.
+func (r *roundTrip) timeout() time.Duration { return time.Duration(4 * (r.srtt + 4*r.rttvar)) }

@@ -224,7 +224,7 @@ func (c *Conn) close(s *Stream, err error) {
 // end gives a stream to Ended. One that carries no request just ends.
 func (c *Conn) end(s *Stream, err error) {
 	s.err, s.body = err, nil
-	if s.lasting.kind != nil && c.endLasting(s) {
+	if s.longLived.kind != nil && c.endLasting(s) {
 		return
 	}
 	if c.shown <= s.at {

@@ -145,7 +145,7 @@ func (c *Conn) complete(s *Stream) {
 		c.forget(s.id)
 		return
 	}
-	if len(s.body) > 0 || s.lasting.kind != nil && !s.lasting.ours {
+	if len(s.body) > 0 || s.longLived.kind != nil && !s.longLived.ours {
 		c.sendReset(s, http2.ErrCodeCancel) // the server wants no more of the request
 	}
 	c.close(s, nil)

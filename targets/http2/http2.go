@@ -22,7 +22,7 @@
 //		}
 //	}
 //
-// A stream may stay open and carry one message after the other: see Lasting.
+// A stream may stay open and carry one message after the other: see LongLived.
 //
 // Guarantees: it performs no I/O and never blocks, so it serves a goroutine as well as an event loop. The way the bytes
 // are split over calls of Feed changes no result. Memory is bounded, whatever the server sends: header blocks by the

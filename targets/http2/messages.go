@@ -64,7 +64,7 @@ func (s *Stream) beginMessage() error {
 	if m.head[0] != 0 {
 		return malformed("a message is compressed, and nobody asked for it")
 	}
-	m.left, m.skipped = m.size(), s.lasting.kind != nil && !s.awaits()
+	m.left, m.skipped = m.size(), s.longLived.kind != nil && !s.awaits()
 	if m.skipped {
 		return nil
 	}

@@ -86,7 +86,7 @@ func (c *Conn) sendHead(s *Stream, r *Request) {
 		prefix, c.peer.table = []byte{noTable}, tableSize
 	}
 	flags := http2.Flags(0)
-	if len(r.body) == 0 && r.Lasting == nil {
+	if len(r.body) == 0 && r.LongLived == nil {
 		flags = http2.FlagHeadersEndStream
 	}
 	kind, block := http2.FrameHeaders, r.block
@@ -117,7 +117,7 @@ func (c *Conn) sendBodies() {
 		s := c.sending[0]
 		n := min(int64(len(s.body)), s.window, c.window, int64(c.peer.frame), frameSize)
 		flags := http2.Flags(0)
-		if n == int64(len(s.body)) && s.lasting.kind == nil {
+		if n == int64(len(s.body)) && s.longLived.kind == nil {
 			flags = http2.FlagDataEndStream
 		}
 		c.appendFrame(http2.FrameData, flags, s.id, int(n))
@@ -129,8 +129,8 @@ func (c *Conn) sendBodies() {
 		c.sending = c.sending[:len(c.sending)-1]
 		s.queued = false
 		c.queue(s)
-		if len(s.body) == 0 && s.lasting.writes {
-			s.lasting.end = c.total
+		if len(s.body) == 0 && s.longLived.writes {
+			s.longLived.end = c.total
 			c.parting = append(c.parting, s)
 		}
 	}

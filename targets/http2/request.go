@@ -13,9 +13,9 @@ type Request struct {
 	body  []byte // of the message
 	head  bool   // the method is HEAD
 
-	// Lasting, if not nil, says that the request is a message on a stream that stays open: see Conn.Resume. Encode leaves it
+	// LongLived, if not nil, says that the request is a message on a stream that stays open: see Conn.Resume. Encode leaves it
 	// alone.
-	Lasting *Lasting
+	LongLived *LongLived
 }
 
 // errMessage says that a message is not of HTTP/1.1. Messages are ours.

@@ -24,14 +24,14 @@ type Stream struct {
 	in     int
 	out    int
 
-	interim  int   // answers 1xx so far
-	headSize int   // of all header blocks so far, as RFC 9113, 6.5.2 counts it
-	length   int64 // of the body, as the headers say; unknown if they do not
-	status   int
-	got      int64 // bytes of the body so far
-	messages messages
-	lasting  lasting
-	err      error
+	interim   int   // answers 1xx so far
+	headSize  int   // of all header blocks so far, as RFC 9113, 6.5.2 counts it
+	length    int64 // of the body, as the headers say; unknown if they do not
+	status    int
+	got       int64 // bytes of the body so far
+	messages  messages
+	longLived longLived
+	err       error
 
 	goal     []byte
 	content  []byte
@@ -43,7 +43,7 @@ type Stream struct {
 func (s *Stream) begin(id uint32, r *Request, l http1.Limits) {
 	s.Release()
 	*s = Stream{
-		Owner: s.Owner, id: id, limits: l.InEffect(), toHead: r.head, body: r.body, credit: streamWindow, length: unknown, lasting: lasting{kind: r.Lasting},
+		Owner: s.Owner, id: id, limits: l.InEffect(), toHead: r.head, body: r.body, credit: streamWindow, length: unknown, longLived: longLived{kind: r.LongLived},
 		goal: s.goal[:0], content: s.content[:0], fields: s.fields[:0], trailers: s.trailers[:0],
 	}
 }

@@ -46,8 +46,8 @@ type Conn struct {
 	mu  sync.Mutex
 	all map[*Stream]bool // with a stream of QUIC
 
-	asking sync.Mutex
-	asked  time.Time // when the server was last asked for a sign of life
+	probe  sync.Mutex
+	probed time.Time // when the server was last asked for a sign of life
 	before uint64    // packets that had come then
 }
 
@@ -195,17 +195,17 @@ func (c *Conn) Close() {
 // received returns how many packets came so far.
 func (c *Conn) received() uint64 { return c.conn.ConnectionStats().PacketsReceived }
 
-// ask asks the server for a sign of life, unless that was done a moment ago. It returns how many packets had come before;
+// probeServer asks the server for a sign of life, unless that was done a moment ago. It returns how many packets had come before;
 // false if the server does not take the question.
-func (c *Conn) ask() (before uint64, ok bool) {
-	c.asking.Lock()
-	defer c.asking.Unlock()
-	if time.Since(c.asked) >= c.patient/2 {
+func (c *Conn) probeServer() (before uint64, ok bool) {
+	c.probe.Lock()
+	defer c.probe.Unlock()
+	if time.Since(c.probed) >= c.patient/2 {
 		now := c.received()
 		if c.control.TryWriteAll(http3.Padding()) != nil {
 			return 0, false
 		}
-		c.asked, c.before = time.Now(), now
+		c.probed, c.before = time.Now(), now
 	}
 	return c.before, true
 }

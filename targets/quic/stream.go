@@ -121,8 +121,8 @@ func (s *Stream) In() int { return s.in }
 // Out returns the bytes that the stream took, those of frames.
 func (s *Stream) Out() int { return s.out }
 
-// Lasts reports whether the stream stays open after its request: it does not.
-func (s *Stream) Lasts() bool { return false }
+// StaysOpen reports whether the stream stays open after its request: it does not.
+func (s *Stream) StaysOpen() bool { return false }
 
 // Status implements check.Answer.
 func (s *Stream) Status() int { return s.answer.Status() }
@@ -236,7 +236,7 @@ func (s *Stream) ask() {
 	if s.over || s.canceled {
 		return
 	}
-	if before, ok := s.conn.ask(); ok {
+	if before, ok := s.conn.probeServer(); ok {
 		s.heard = before
 	}
 	s.askLater()

@@ -34,7 +34,7 @@ func TestStandstill(t *testing.T) {
 		},
 		"a late promise is not told twice": {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 3000, nil, 3000, 0}, {6050, 3000, nil, 3050, 0}, {6100, 7100, nil, 3100, 0}, {6200, 7200, nil, 3100, 0}},
 	} {
-		var still standstill
+		var still idleTime
 		var laws *lease.Laws
 		for i, x := range steps {
 			laws = laws.With(x.laws...)
@@ -139,14 +139,14 @@ func TestPlace(t *testing.T) {
 func TestMeasuredOfTheRun(t *testing.T) {
 	const started = 10_000_000
 	now := int64(0)
-	p := publisher{started: func() int64 { return started }, total: record.NewSnapshot("w", "1"), standstill: &standstill{}}
+	p := publisher{started: func() int64 { return started }, total: record.NewSnapshot("w", "1"), idleTime: &idleTime{}}
 	p.meter = newMeter(func() int64 { return now }, []*shard{{client: new(Adapter)}}, 1)
 	defer p.meter.Close()
 	for i, c := range []struct{ sent, ends, wall int64 }{{0, started - 200_000, 0}, {3, started + 600_000, 600_000_000}, {0, started + 1_600_000, 1_000_000_000}} {
 		now += 1_000_000_000
 		last := record.NewSnapshot("w", "1")
 		last.Counts.Sent, last.End = c.sent, c.ends
-		p.standstill.silent.Store(int64(i) * 1_000_000)
+		p.idleTime.silent.Store(int64(i) * 1_000_000)
 		if last.Self = p.measured(last); last.Self.Wall != c.wall || last.Self.Silent != 1_000_000_000 && c.wall > 0 {
 			t.Errorf("%d: %+v, want %d ns", i, last.Self, c.wall)
 		}

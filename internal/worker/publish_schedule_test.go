@@ -28,7 +28,7 @@ func TestRotaSpreadsSnapshots(t *testing.T) {
 		const slot = 100 * time.Millisecond
 		load := map[time.Duration]int{}
 		for i := range c.workers {
-			var r rota
+			var r publishSchedule
 			r.named(fmt.Sprintf("w%d/0123456789abcdef", i))
 			r.members.Store(int64(c.workers))
 			first := r.after(0)
@@ -113,7 +113,7 @@ func TestManyPublishersAndAFrozenRedis(t *testing.T) {
 			all[i] = &busyJournal{busy: redis}
 			p := &publisher{worker: fmt.Sprint("w", i), incarnation: "1", journal: all[i], clock: pacer.NewClock(), started: func() int64 { return 0 }, log: slog.New(slog.DiscardHandler)}
 			p.begin()
-			p.rota.members.Store(n)
+			p.schedule.members.Store(n)
 			running.Go(func() { p.run(quit) })
 		}
 		time.Sleep(redis.frozen[0] - time.Millisecond)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestStayInTouch: a dead-man's switch gets signs of life three times as often as needed, even if some fail.
-func TestStayInTouch(t *testing.T) {
+// TestHeartbeat: a dead-man's switch gets signs of life three times as often as needed, even if some fail.
+func TestHeartbeat(t *testing.T) {
 	for deadman, every := range map[time.Duration]time.Duration{
 		3 * time.Second: time.Second, 15 * time.Second: 5 * time.Second, 24 * time.Hour: 5 * time.Second,
 	} {
@@ -19,7 +19,7 @@ func TestStayInTouch(t *testing.T) {
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
-				StayInTouch(ctx, deadman, func(limit context.Context) error {
+				Heartbeat(ctx, deadman, func(limit context.Context) error {
 					if at := time.Since(began); at != time.Duration(n)*every {
 						t.Errorf("%v: sign %d after %v, want one every %v", deadman, n, at, every)
 					}

@@ -11,56 +11,56 @@ import (
 // why.
 var ErrOver = errors.New("the server ended the stream")
 
-// A Lasting is a kind of streams that stay open: each carries one request after the other, and a request is a message.
+// A LongLived is a kind of streams that stay open: each carries one request after the other, and a request is a message.
 // The first one opens its stream, with Conn.Open. Later ones take a stream of their kind that is kept, with Conn.Resume.
 // Conn.Replied returns a stream when its request is over, and Conn.Keep keeps it for the next one. It never changes.
-type Lasting struct {
+type LongLived struct {
 	// Fits reports whether the message that came last, the n-th since the request, is its reply; n counts from 1. All
 	// other messages are pushes, and thrown away. nil = no reply is expected: then a request is over when it was written.
 	Fits func(s *Stream, n int) bool
 }
 
-// lasting is what a stream that stays open has more than others.
-type lasting struct {
-	kind   *Lasting // nil = the stream carries one request
-	kept   bool     // it is in Conn.kept
-	ours   bool     // our side has ended, and nobody waits for the server's
-	asks   bool     // the request waits for its reply
-	writes bool     // the request waits until it was written
-	end    int64    // how much output there was with it
-	seen   int      // messages since the request
-	size   int64    // bytes of the reply
-	over   bool     // the stream has ended
+// longLived is what a stream that stays open has more than others.
+type longLived struct {
+	kind   *LongLived // nil = the stream carries one request
+	kept   bool       // it is in Conn.kept
+	ours   bool       // our side has ended, and nobody waits for the server's
+	asks   bool       // the request waits for its reply
+	writes bool       // the request waits until it was written
+	end    int64      // how much output there was with it
+	seen   int        // messages since the request
+	size   int64      // bytes of the reply
+	over   bool       // the stream has ended
 }
 
-// Lasts reports whether the stream stays open after a request.
-func (s *Stream) Lasts() bool { return s.lasting.kind != nil }
+// StaysOpen reports whether the stream stays open after a request.
+func (s *Stream) StaysOpen() bool { return s.longLived.kind != nil }
 
 // Size is how many bytes the reply of a stream that stays open has.
-func (s *Stream) Size() int64 { return s.lasting.size }
+func (s *Stream) Size() int64 { return s.longLived.size }
 
 // ask begins a request on a stream that stays open.
 func (s *Stream) ask() {
-	if l := &s.lasting; l.kind != nil {
+	if l := &s.longLived; l.kind != nil {
 		l.asks, l.writes, l.seen, l.size = l.kind.Fits != nil, l.kind.Fits == nil, 0, 0
 	}
 }
 
 // awaits reports whether a message that begins now may be the reply: nobody answers what was not sent.
-func (s *Stream) awaits() bool { return s.lasting.asks && len(s.body) == 0 }
+func (s *Stream) awaits() bool { return s.longLived.asks && len(s.body) == 0 }
 
 // Resume begins a request on the stream of its kind that was used last; nil if none is kept. Its owner is for the caller to
 // set. The body of r must stay as it is until the request is over, or was canceled.
 func (c *Conn) Resume(r *Request) *Stream {
-	if r.Lasting == nil || c.Leaving() {
+	if r.LongLived == nil || c.Leaving() {
 		return nil
 	}
 	for i, s := range slices.Backward(c.kept) {
-		if s.lasting.kind != r.Lasting {
+		if s.longLived.kind != r.LongLived {
 			continue
 		}
 		c.kept = slices.Delete(c.kept, i, i+1)
-		s.lasting.kept, s.at, s.body = false, c.total, r.body
+		s.longLived.kept, s.at, s.body = false, c.total, r.body
 		s.ask()
 		c.queue(s)
 		return s
@@ -86,11 +86,11 @@ func (c *Conn) Keep(s *Stream) {
 	if cap(s.content) > keptContent {
 		s.content = nil
 	}
-	if s.lasting.over {
+	if s.longLived.over {
 		c.forgetEnd(s)
 		return
 	}
-	s.lasting.kept = true
+	s.longLived.kept = true
 	c.kept = append(c.kept, s)
 }
 
@@ -101,7 +101,7 @@ func (c *Conn) Kept() int { return len(c.kept) }
 // messages away that they have not looked at when the connection ends, so give them time to end their side: see Finishing.
 func (c *Conn) Finish() {
 	for _, s := range c.kept {
-		s.lasting.kept, s.lasting.ours = false, true
+		s.longLived.kept, s.longLived.ours = false, true
 		c.appendFrame(http2.FrameData, http2.FlagDataEndStream, s.id, 0)
 	}
 	c.finishing += len(c.kept)
@@ -113,7 +113,7 @@ func (c *Conn) Finishing() int { return c.finishing }
 
 // received notes a message that may be the reply.
 func (c *Conn) received(s *Stream) {
-	l := &s.lasting
+	l := &s.longLived
 	if !l.asks {
 		return
 	}
@@ -126,17 +126,17 @@ func (c *Conn) received(s *Stream) {
 
 // part ends the requests that expect no reply, and of which all was written.
 func (c *Conn) part() {
-	for written := c.total - int64(c.unwritten()); len(c.parting) > 0 && c.parting[0].lasting.end <= written; {
+	for written := c.total - int64(c.unwritten()); len(c.parting) > 0 && c.parting[0].longLived.end <= written; {
 		s := c.parting[0]
 		c.parting = slices.Delete(c.parting, 0, 1)
-		s.lasting.writes = false
+		s.longLived.writes = false
 		c.replied = append(c.replied, s)
 	}
 }
 
 // endLasting notes that a stream that stays open has ended. It reports whether nobody has to know.
 func (c *Conn) endLasting(s *Stream) bool {
-	l := &s.lasting
+	l := &s.longLived
 	l.over = true
 	switch {
 	case l.kept:

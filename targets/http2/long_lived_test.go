@@ -14,9 +14,9 @@ import (
 func framed(text string) string { return "\x00\x00\x00\x00" + string(rune(len(text))) + text }
 
 // asking returns a request that is a message on a stream that stays open.
-func asking(tb testing.TB, kind *Lasting, text string) *Request {
+func asking(tb testing.TB, kind *LongLived, text string) *Request {
 	r := encoded(tb, "POST / HTTP/1.1\r\nHost: a\r\n\r\n"+framed(text))
-	r.Lasting = kind
+	r.LongLived = kind
 	return r
 }
 
@@ -32,7 +32,7 @@ func flushed(c *Conn) (n int) {
 var talkLimits = http1.Limits{Messages: true, Body: 100, Content: 50, Fields: true}
 
 // next is the kind whose reply is the next message.
-func next() *Lasting { return &Lasting{Fits: func(_ *Stream, n int) bool { return n == 1 }} }
+func next() *LongLived { return &LongLived{Fits: func(_ *Stream, n int) bool { return n == 1 }} }
 
 // TestLasting: requests follow each other on one stream. What comes before a request, or has begun before, is no reply.
 func TestLasting(t *testing.T) {
@@ -92,7 +92,7 @@ func TestLasting(t *testing.T) {
 
 // TestLastingTold: without a reply, a request is over when all of it was written.
 func TestLastingTold(t *testing.T) {
-	c, kind := begun(t, 4, 10), &Lasting{} // a window of 10 bytes
+	c, kind := begun(t, 4, 10), &LongLived{} // a window of 10 bytes
 	s := new(Stream)
 	c.Open(s, asking(t, kind, "0123456789"), talkLimits)
 	c.Output()
