@@ -36,7 +36,7 @@ func each(t *testing.T, test func(t *testing.T, b *bench)) {
 
 func newBench(t *testing.T, client rdb.Client) *bench {
 	b := &bench{T: t, client: client, keys: map[string]string{}}
-	for i, part := range []string{"budget", "workers", "due", "rich", "loose", "laws", "log", "events", "spec", "totals", "snapshots", "series"} {
+	for i, part := range []string{"budget", "workers", "due", "byload", "unowned", "laws", "log", "events", "spec", "totals", "snapshots", "series"} {
 		b.keys[part] = fmt.Sprintf("{tag}%d", 100-i)
 	}
 	return b
@@ -45,7 +45,7 @@ func newBench(t *testing.T, client rdb.Client) *bench {
 // names returns the keys of a script in the order of its header.
 func (b *bench) names(script string) []string {
 	script, _, _ = strings.Cut(script, "/")
-	parts := "budget workers due rich loose laws log events"
+	parts := "budget workers due byload unowned laws log events"
 	switch script {
 	case "order":
 		parts += " snapshots"
@@ -54,7 +54,7 @@ func (b *bench) names(script string) []string {
 	case "grant":
 		return []string{b.keys["budget"], "{tag}limiter"}
 	case "snapshot":
-		parts = "budget totals snapshots series spec workers due events laws rich loose log"
+		parts = "budget totals snapshots series spec workers due events laws byload unowned log"
 	}
 	var names []string
 	for part := range strings.FieldsSeq(parts) {

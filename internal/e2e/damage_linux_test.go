@@ -66,7 +66,7 @@ func unreadable(part, how string) bool {
 	switch part {
 	case "spec":
 		return true
-	case "budget", "workers", "loose", "laws", "log", "totals", "series":
+	case "budget", "workers", "unowned", "laws", "log", "totals", "series":
 		return how != "deleted"
 	case "due":
 		return how == "of another type"
@@ -81,7 +81,7 @@ func unrenewable(part, how string) bool {
 	switch part {
 	case "budget", "workers":
 		return how != "deleted"
-	case "due", "rich", "laws":
+	case "due", "byload", "laws":
 		return how == "of another type"
 	default:
 		return false
@@ -99,7 +99,7 @@ func unpublishable(part, how string) bool {
 func TestDamagedKeys(t *testing.T) {
 	besides(t)
 	some := map[string]string{"spec": "deleted", "budget": "garbage", "log": "of another type", "totals": "garbage", "laws": "deleted"}
-	for _, part := range []string{"spec", "budget", "workers", "due", "rich", "loose", "laws", "log", "totals", "series", "snapshots", "events", "limiter"} {
+	for _, part := range []string{"spec", "budget", "workers", "due", "byload", "unowned", "laws", "log", "totals", "series", "snapshots", "events", "limiter"} {
 		if testing.Short() && some[part] == "" {
 			continue
 		}

@@ -66,7 +66,7 @@ func (s *scripts) channel() string { return "{load:" + s.run + "}:wake" }
 
 func (s *scripts) keys() []string {
 	var keys []string
-	for name := range strings.FieldsSeq("budget workers due rich loose laws log events spec totals snapshots series data stopped limiter") {
+	for name := range strings.FieldsSeq("budget workers due byload unowned laws log events spec totals snapshots series data stopped limiter") {
 		keys = append(keys, "{load:"+s.run+"}:"+name)
 	}
 	return keys
@@ -368,7 +368,7 @@ func (s *scripts) checkSets(r *Run, due []redis.Z, rich []string) error {
 	for _, m := range all {
 		names = append(names, m.Name)
 	}
-	return differs("rich", rich, names)
+	return differs("byload", rich, names)
 }
 
 func (s *scripts) checkLoose(r *Run, loose []redis.Z) error {

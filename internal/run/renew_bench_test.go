@@ -31,7 +31,7 @@ type fleet struct {
 func newFleet(tb testing.TB, client rdb.Client, n int) *fleet {
 	tb.Helper()
 	f := &fleet{TB: tb, client: client, renew: lua.Renew()}
-	for name := range strings.FieldsSeq("budget workers due rich loose laws log events spec totals snapshots series data stopped limiter") {
+	for name := range strings.FieldsSeq("budget workers due byload unowned laws log events spec totals snapshots series data stopped limiter") {
 		f.keys = append(f.keys, "{load:bench}:"+name)
 	}
 	pieces, err := pacer.Constant(pacer.PerSecond(20_000), 0).Pieces()
