@@ -15,10 +15,10 @@ type Number struct {
 	Value int64
 }
 
-// Read reads the numbers of a text in their order, and returns the rest of the text. form is core, law or record.
+// Read reads the numbers of a text in their order, and returns the rest of the text. form is core, record, law, piece or bare.
 func Read(form, text string) (numbers []Number, rest string, err error) {
 	fields := formOf(form).fields
-	if len(text) < 8*len(fields) {
+	if len(fields) == 0 || len(text) < 8*len(fields) {
 		return nil, "", errForm
 	}
 	for i, x := range fields {
@@ -40,7 +40,7 @@ func spread(form, text string) (fields map[string]string, rest string, err error
 	return fields, rest, nil
 }
 
-// piece and bare are the bytes of a piece that a member holds, and of a piece of its target.
+// piece and bare are how many bytes the forms of these names have. They are constants, as a log may have many pieces.
 const (
 	piece = 6 * 8
 	bare  = 2 * 8

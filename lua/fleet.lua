@@ -81,7 +81,7 @@ local function takeBack(m)
 end
 
 -- remove: somebody says that m is gone. Its clock may have been ahead of this one, by up to STEPPED. In the grace
--- time others may still claim what it is believed to hold, as a late copy of an old claim may have spoken for it.
+-- period others may still claim what it is believed to hold, as a late copy of an old claim may have spoken for it.
 -- Until then these pieces are unknown.
 local function remove(m, state, what)
   if m.state ~= PRESENT then return false end

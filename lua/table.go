@@ -2,7 +2,6 @@ package lua
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -21,16 +20,29 @@ type Field struct {
 //	$of(core)       where its numbers are, to pack it   b.tf, b.grace, …
 //	$table(law)     a table of the unpacked locals       id = id, t0 = t0, …
 type form struct {
-	name, in string // in: the Lua variable that has the fields
-	fields   []Field
+	in     string // the Lua variable that has the fields
+	fields []Field
 }
 
-// forms are all stored texts that scripts read or write by names.
-func forms() []form {
-	return []form{
-		{"core", "b.", coreFields()}, {"record", "m.", recordFields()}, {"law", "l.", lawFields()},
-		{"piece", "s.", pieceFields()}, {"bare", "s.", bareFields()}, {"call", "c.", callFields()}, {"head", "", headFields()},
+// formOf returns the form with a name; one without fields if there is none.
+func formOf(name string) form {
+	switch name {
+	case "core":
+		return form{"b.", coreFields()}
+	case "record":
+		return form{"m.", recordFields()}
+	case "law":
+		return form{"l.", lawFields()}
+	case "piece":
+		return form{"s.", pieceFields()}
+	case "bare":
+		return form{"s.", bareFields()}
+	case "call":
+		return form{"c.", callFields()}
+	case "head":
+		return form{"", headFields()}
 	}
+	return form{}
 }
 
 // coreFields are the numbers of a run. Times are µs of the Redis clock.
@@ -145,11 +157,6 @@ func expand(text string) string {
 		}
 		return strings.Join(out, ", ")
 	})
-}
-
-// formOf returns the form with a name. The names are constant: there is one.
-func formOf(name string) form {
-	return forms()[slices.IndexFunc(forms(), func(f form) bool { return f.name == name })]
 }
 
 // mark returns what stands for a field.

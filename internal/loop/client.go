@@ -278,7 +278,7 @@ func (c *Client) unopen(cn *conn, slow bool) {
 	}
 }
 
-// report reports the requests that have ended, and reports whether there were any.
+// report hands on the requests that have ended. It returns whether there were any.
 func (c *Client) report(done func(targets.Result)) bool {
 	some := c.ended.first != nil
 	for cn := c.ended.first; cn != nil; cn = c.ended.first {

@@ -168,7 +168,7 @@ func (c *Client) vacant() *conn {
 	return c.newConn()
 }
 
-// newConn takes a conn for one more connection.
+// newConn is vacant without a limit.
 func (c *Client) newConn() *conn {
 	cn := c.spare()
 	cn.counted = true

@@ -161,7 +161,7 @@ func (c *Client) reusable(cn *conn) bool {
 	return !cn.hungUp && cn.writeErr == nil && !cn.wire.Close && cn.reply.KeepAlive()
 }
 
-// quiet looks whether there is nothing to read on a connection without a request, not even a close.
+// nothingToRead looks whether there is nothing to read on a connection without a request, not even a close.
 func (c *Client) nothingToRead(cn *conn) bool {
 	if cn.secure == nil && cn.messages == nil && !cn.discards() {
 		return c.drained(cn)

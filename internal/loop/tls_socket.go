@@ -11,7 +11,7 @@ import (
 // long body takes no second copy of itself.
 const sealAtOnce = 16 << 10
 
-// mostUnsent is how much a stream holds, in bytes: a part of a request with the overhead of its records, or replies to a
+// mostUnsent is how much a tlsSocket holds, in bytes: a part of a request with the overhead of its records, or replies to a
 // peer that asks for new keys again and again, and does not read them.
 const mostUnsent = 2 * sealAtOnce
 

@@ -63,7 +63,7 @@ func few(amount int64, n int) int {
 	return int(min(int64(n), max(16, 16*amount*int64(n)/circle.Units)))
 }
 
-// welcome gives a newcomer its share. The richest members go down to one level.
+// welcome gives a newcomer its share. The most loaded members go down to one level.
 func (r *Run) welcome(m *Member) {
 	r.assign()
 	all := r.staying()
@@ -198,12 +198,12 @@ func (r *Run) rebalance() {
 		byLevel := func(a, b *Member) int {
 			return cmp.Or(cmp.Compare(a.level(), b.level()), strings.Compare(a.Name, b.Name))
 		}
-		poor, rich := slices.MinFunc(all, byLevel), slices.MaxFunc(all, byLevel)
-		if poor.level() > 0.92*mean && rich.level() < 1.08*mean {
+		least, most := slices.MinFunc(all, byLevel), slices.MaxFunc(all, byLevel)
+		if least.level() > 0.92*mean && most.level() < 1.08*mean {
 			return
 		}
-		amount := min((rich.level()-mean)*float64(rich.Weight), (mean-poor.level())*float64(poor.Weight))
-		if r.move(rich, poor, max(1, int64(amount))) == 0 {
+		amount := min((most.level()-mean)*float64(most.Weight), (mean-least.level())*float64(least.Weight))
+		if r.move(most, least, max(1, int64(amount))) == 0 {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/link"
 	"github.com/loadctl/loadctl/internal/printable"
 	"github.com/loadctl/loadctl/internal/rdb"
 	"github.com/loadctl/loadctl/lua"
@@ -40,7 +41,9 @@ func Dump(ctx context.Context, client rdb.Client, name string, w io.Writer) erro
 		{"log", func() error { return d.log(client.LRange(ctx, k.Log, -mostEntries, -1)) }},
 	} {
 		d.line("%s", part.title)
-		if err := part.write(); err != nil {
+		if err := part.write(); link.Unanswered(err) {
+			return Explain("read run", name, err)
+		} else if err != nil {
 			d.line("  cannot be read: %v", err)
 		}
 	}
@@ -70,7 +73,7 @@ func (d *dump) budget(fields *redis.MapStringStringCmd) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if name != "core" && name != "laws" {
-			d.line("  %-16s %s", name, printed(all[name]))
+			d.line("  %-16s %s", name, printable.Clip(all[name], 200))
 		}
 	}
 	numbers, rest, err := lua.Read("core", all["core"])
@@ -196,7 +199,7 @@ func moment(v int64) string {
 	if v < 1e15 || v > 4e15 {
 		return fmt.Sprint(v)
 	}
-	return fmt.Sprintf("%d %s", v, time.UnixMicro(v).UTC().Format(time.RFC3339Nano))
+	return fmt.Sprintf("%d %s", v, TimeOf(v).UTC().Format(time.RFC3339Nano))
 }
 
 func score(v float64) string {
@@ -204,12 +207,4 @@ func score(v float64) string {
 		return moment(int64(v))
 	}
 	return fmt.Sprintf("%.6g", v)
-}
-
-// printed returns a text without what follows its first 200 characters.
-func printed(text string) string {
-	if len(text) > 200 {
-		return text[:200] + "…"
-	}
-	return text
 }

@@ -92,11 +92,11 @@ const kind = 33554432
 
 // findUnclaimed finds out until when workers unknown to this server may send. While pieces are unknown, somebody may
 // hold them.
-func (a *reading) findUnclaimed(loose []redis.Z) {
+func (a *reading) findUnclaimed(unowned []redis.Z) {
 	if a.now.UnixMicro() >= a.core["grace"] {
 		return
 	}
-	for _, z := range loose {
+	for _, z := range unowned {
 		if z.Score >= kind && z.Score < 2*kind {
 			a.unclaimed = TimeOf(a.core["grace"]).Add(-promiseMargin)
 			return

@@ -46,7 +46,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 	names := []string{"uid", "core", "commands"}
 	for range readTries {
 		var b, w, l *redis.MapStringStringCmd
-		var due, loose *redis.ZSliceCmd
+		var due, unowned *redis.ZSliceCmd
 		var log *redis.StringSliceCmd
 		var again *redis.SliceCmd
 		var length *redis.IntCmd
@@ -54,7 +54,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 			b = p.HGetAll(ctx, r.Keys.Budget)
 			if much >= readMembers {
 				w, due = p.HGetAll(ctx, r.Keys.Workers), p.ZRangeWithScores(ctx, r.Keys.Due, 0, -1)
-				loose = p.ZRangeWithScores(ctx, r.Keys.Unowned, 0, -1)
+				unowned = p.ZRangeWithScores(ctx, r.Keys.Unowned, 0, -1)
 			}
 			if much == readAll {
 				l, log = p.HGetAll(ctx, r.Keys.Laws), p.LRange(ctx, r.Keys.Log, 0, -1)
@@ -76,7 +76,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 		}
 		t = stateText{budget: b.Val(), laws: []string{b.Val()["laws"]}}
 		if much >= readMembers {
-			t.workers, t.due, t.unowned = w.Val(), due.Val(), loose.Val()
+			t.workers, t.due, t.unowned = w.Val(), due.Val(), unowned.Val()
 		}
 		if much == readAll {
 			t.laws, t.log = slices.Collect(maps.Values(l.Val())), log.Val()
