@@ -13,8 +13,8 @@ GO_BUILD := CGO_ENABLED=0 GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 go build -bu
 TOOL := go tool -modfile=.ci/tools/go.mod
 
 # Modules beside the product's, whose go.mod must not grow: files for container engines and systemd, what a release
-# consists of, the program that makes packages, and the configurations of releases and workflows.
-MODULES := .ci/manifests .ci/release .ci/workflows deploy deploy/packages
+# consists of, the program that makes packages, the configurations of releases and workflows, and the bench.
+MODULES := .ci/manifests .ci/release .ci/workflows deploy deploy/packages lab
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -33,18 +33,18 @@ demo: build ## See in fifteen seconds what it does; needs only Go
 
 # Packages whose tests run whole fleets of processes. They run after the units, few tests of a package at once: on
 # two cores, 16 at once take longer, and twice the CPU.
-FLEETS := /internal/(e2e|chaos|doctest)$$
+FLEETS := /proof/(e2e|chaos|doctest)$$
 # Many tests of units wait, so four packages run at once, also on two cores, and eight tests of each: with two tests of each,
 # two cores were idle for half of the time.
 # The packages that take longest begin, so none is alone at the end.
-LONGEST := ./internal/worker ./internal/run ./targets ./internal/loop ./internal/results ./cmd/loadctl
+LONGEST := ./internal/engine/worker ./internal/fleet/run ./targets ./internal/engine/loop ./internal/fleet/results ./cmd/loadctl
 units   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find
 # there. Nor in the tests SINGLE, in which one goroutine computes; TestPairs and its like play the same engines as the tests
 # beside them, a thousand times.
 # Races run on the portable sockets, which have goroutines; the other tiers on those of Linux.
-PURE   := /report(/|$$)|/lua$$|/internal/(compare|format|importer|model|outage|page|preview|printable|rehearsal|sim|spec|svg|ui|workload)$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|cookies|grpc|http1|rows|template|ws)$$
+PURE   := /report(/|$$)|/lua$$|/internal/(outage|output/.*|input/(importer|preview|rehearsal|workload)|fleet/spec|console/(compare|ui)|proof/(model|sim))$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|cookies|grpc|http1|rows|template|ws)$$
 SINGLE := ^Test(Pairs|Triples|Sequences|ReplayOfManyRows|ReplayOfADay|ReplayKeepsCounts|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode)$$|^TestRaw$$/^hostile
 raced   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
 
@@ -75,7 +75,7 @@ shipped:
 	@for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 
 # Packages whose tests run processes or servers.
-SERVED := $(FLEETS)|/internal/(bench|cli|doctor|embedded|link|run|results|limiters|metrics|model|mux|redistest|search|ui|watch|worker|loop)$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets$$
+SERVED := $(FLEETS)|/internal/(engine/(worker|loop)|fleet/(embedded|link|mux|results|run)|console/(cli|doctor|limiters|metrics|search|ui|watch)|proof/(model|redistest))$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets$$
 
 check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a minute)
 	@go build ./...
@@ -84,26 +84,26 @@ check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a m
 
 acceptance: ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
 	@.ci/setup all
-	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/e2e
+	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/proof/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestDemo|Hang' ./cmd/loadctl
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./cmd/loadworker
-	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/doctor ./internal/metrics
-	LOADCTL_E2E=full go test -count=1 -v -run 'TestMeasure' ./internal/limiters
-	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/link ./internal/run ./internal/worker ./internal/loop ./targets
+	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/console/doctor ./internal/console/metrics
+	LOADCTL_E2E=full go test -count=1 -v -run 'TestMeasure' ./internal/console/limiters
+	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/fleet/link ./internal/fleet/run ./internal/engine/worker ./internal/engine/loop ./targets
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)
 	@.ci/setup all
-	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/chaos
+	LOADCTL_CHAOS=full go test -count=1 -timeout 30m -v ./internal/proof/chaos
 
 upgrade: ## Run this version beside the commit OTHER: they work together exactly, or refuse
 	@.ci/setup all
-	LOADCTL_OTHER=$(OTHER) go test -count=1 -v -run TestVersions/real ./internal/e2e
+	LOADCTL_OTHER=$(OTHER) go test -count=1 -v -run TestVersions/real ./internal/proof/e2e
 
 sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks, all pairs and 10,000 sequences of events (half an hour)
-	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/sim
-	LOADCTL_PAIRS=$(CURDIR)/docs/pairs.md go test -count=1 -timeout 30m -run TestPairs ./internal/worker
-	LOADCTL_SEEDS=10000 go test -count=1 -timeout 30m -run TestSequences ./internal/worker
+	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/proof/sim
+	LOADCTL_PAIRS=$(CURDIR)/docs/pairs.md go test -count=1 -timeout 30m -run TestPairs ./internal/engine/worker
+	LOADCTL_SEEDS=10000 go test -count=1 -timeout 30m -run TestSequences ./internal/engine/worker
 
 lint: ## Check formatting, look for conflict markers, and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }
@@ -129,7 +129,7 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 
 bench: ## Measure beside other load generators, into docs/benchmarks.md, on a quiet machine (35 minutes)
 	@command -v redis-server >/dev/null || { echo "This needs redis-server: apt-get install -y redis-server, and wrk hey apache2-utils for comparison" >&2; exit 1; }
-	go run ./internal/bench -out docs/benchmarks.md
+	go -C lab run . -out ../docs/benchmarks.md
 
 microbench: ## Run the benchmarks of the packages
 	go test -run '^$$' -bench . -benchmem ./...
@@ -143,7 +143,7 @@ web: ## Fetch the charts library of the pages, and check it (needs npm)
 	npm pack --silent --pack-destination "$$dir" uplot@$(UPLOT) >/dev/null; \
 	echo "$(UPLOT_SHA256)  $$dir/uplot-$(UPLOT).tgz" | sha256sum --check --quiet; \
 	tar -xzf "$$dir/uplot-$(UPLOT).tgz" -C "$$dir"; \
-	install -m 644 "$$dir"/package/{LICENSE,dist/uPlot.iife.min.js,dist/uPlot.min.css} internal/page/uplot/
+	install -m 644 "$$dir"/package/{LICENSE,dist/uPlot.iife.min.js,dist/uPlot.min.css} internal/output/page/uplot/
 
 ARCHES   ?= amd64 arm64
 
@@ -204,7 +204,7 @@ release:
 	go tool -modfile=.ci/release/go.mod goreleaser release --clean
 
 pictures: ## Make the pictures of docs/img anew, from the report and the live page (needs chromium-headless-shell)
-	go test ./internal/ui -run PageLooks -update
+	go test ./internal/console/ui -run PageLooks -update
 	go test ./report/render -run HTMLLooks -update
 
 clean: ## Remove what was built

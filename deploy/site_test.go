@@ -11,7 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/loadctl/loadctl/internal/browsertest"
+	"github.com/loadctl/loadctl/internal/proof/browsertest"
 )
 
 // TestSite opens all pages of the site in a browser, follows all links, and searches. The browser reaches no other

@@ -2,7 +2,7 @@
 --
 -- This is the end of the body of a function fleet(b). Lua makes the functions at each call, so only the calls that
 -- need them make them; a plain renewal does not. b has the time, the texts of the budget and the channel. Most
--- functions have a namesake in internal/model that does the same.
+-- functions have a namesake in internal/proof/model that does the same.
 
 $of(core) = struct.unpack(CORE, b.core)
 

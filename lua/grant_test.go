@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/lua"
 )
 

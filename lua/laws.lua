@@ -3,7 +3,7 @@
 -- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, clockEpoch,
 -- seed }, see pacer/lease/law.go. live: whether it is in force in its time. last: how many of its slots are asked for. Of one
 -- clock epoch the newest law is in force, and so are those that it follows from. Functions of the same names in
--- internal/model/command.go and schedule.go do the same.
+-- internal/proof/model/command.go and schedule.go do the same.
 
 local LAW = '<$letters(law)'
 local RUNNING, PAUSED, STOPPED, ENDED = 0, 1, 2, 3

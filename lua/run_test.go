@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )

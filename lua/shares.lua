@@ -4,7 +4,7 @@
 -- holds and target(m) what it is to hold; both are read when they are first needed. giving: places that it holds and
 -- that are not in its target. missing: the other way round. units: places of its target. joins: when neighbours may
 -- be joined, ENDLESS = there are none; of a departed member: when it last called. Functions of the same names in
--- internal/model/share.go do the same. A call handles about AT_ONCE members, and the next call goes on.
+-- internal/proof/model/share.go do the same. A call handles about AT_ONCE members, and the next call goes on.
 
 local AT_ONCE = 16
 local MAKE_UP = 100000 -- µs: slots of a free piece that are past by no more than this are given too, to be sent late

@@ -6,8 +6,8 @@ import (
 	"math"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
 // TestStruct: a real server and the embedded one, which has struct.lua, store numbers alike.

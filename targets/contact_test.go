@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/echotest"
 )
 
 // TestReach: each server of a workload is tried once, and none gets anything of a request. The error names the step whose

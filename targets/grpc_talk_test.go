@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/rpctest"
+	"github.com/loadctl/loadctl/internal/proof/rpctest"
 )
 
 // TestUnfitTalks: what makes no sense for a method is an error that says what to do.

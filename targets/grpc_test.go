@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/rpctest"
+	"github.com/loadctl/loadctl/internal/proof/rpctest"
 )
 
 // TestGRPCSpec: a spec that cannot be called is a clear error.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/targets/template"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/sigtest"
+	"github.com/loadctl/loadctl/internal/proof/sigtest"
 	"github.com/loadctl/loadctl/targets/template"
 )
 

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/link"
-	"github.com/loadctl/loadctl/internal/printable"
-	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/link"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/internal/output/printable"
 )
 
 // newChangeCommand returns a command that changes a run and prints the result. args is the number of arguments; the

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/console/cli"
 )
 
 // TestCompare: the table, and the exit codes of --fail-on.

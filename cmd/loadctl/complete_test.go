@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/console/cli"
 )
 
 // TestCompletion: a shell completes runs, and for workers rm the workers of the run.

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
 // TestDebug asserts that debug names each part of the state, of a live run and of a damaged one, and shows no secret.

@@ -13,10 +13,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/commands"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/commands"
 )
 
 // demoProcess is a loadctl demo as its users run it, in a process group of its own, as a shell would have it.

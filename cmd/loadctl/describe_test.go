@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/report"
 )
 

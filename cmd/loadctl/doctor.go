@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/doctor"
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/targets"
 )
 

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/doctor"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
+	"github.com/loadctl/loadctl/internal/server/arrivals"
 )
 
 // examined runs doctor with a URL, and returns its findings about the endpoint by their checks.

@@ -11,11 +11,11 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/cli/clitest"
-	"github.com/loadctl/loadctl/internal/doctor"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
+	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
 // examine runs doctor as JSON, and checks its output against the published schema, its exit code and its stderr.

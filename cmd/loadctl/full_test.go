@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 )
 
 // TestStopAllOnAFullServer: each run is stopped, the advice on memory appears once, and a dead worker can be removed in

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
 )
 
 // sample returns the path of a recorded input.
-func sample(name string) string { return filepath.Join("../../internal/importer/testdata", name) }
+func sample(name string) string { return filepath.Join("../../internal/input/importer/testdata", name) }
 
 // TestImportRoundTrip: loadctl workload check accepts what loadctl import prints, for each kind of input.
 func TestImportRoundTrip(t *testing.T) {

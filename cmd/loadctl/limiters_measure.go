@@ -12,9 +12,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/embedded"
-	"github.com/loadctl/loadctl/internal/limiters"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/limiters"
+	"github.com/loadctl/loadctl/internal/fleet/embedded"
 	"github.com/loadctl/loadctl/pacer"
 )
 

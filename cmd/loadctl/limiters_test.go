@@ -14,12 +14,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/cli/clitest"
-	"github.com/loadctl/loadctl/internal/limiters"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
+	"github.com/loadctl/loadctl/internal/console/limiters"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
 // TestLimiters compares the table with the output of `loadctl limiters` and `loadctl limiters -o json` in testdata.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
 // onEach starts a cluster, named by LOADCTL_REDIS, with a run on each of its masters.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/preview"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/input/preview"
 )
 
 // TestProfileShow: a profile is shown without a Redis. The argument, --profile, --stage and --qps describe one too.

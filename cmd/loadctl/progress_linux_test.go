@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/watch/watchtest"
+	"github.com/loadctl/loadctl/internal/console/watch/watchtest"
 )
 
 // safeBuffer may be written and read by different goroutines.

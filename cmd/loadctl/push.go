@@ -6,10 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/metrics"
-	"github.com/loadctl/loadctl/internal/printable"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/metrics"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/output/printable"
 )
 
 // push sends the metrics of runs to an OTLP receiver, if the environment names one.

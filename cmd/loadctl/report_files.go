@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/archive"
 )

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/archive"
 	"github.com/loadctl/loadctl/report/record"

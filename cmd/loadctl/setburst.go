@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/member"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/member"
+	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
 func newSetBurstCommand(redis *cli.Redis) *cobra.Command {

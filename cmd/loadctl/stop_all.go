@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/printable"
-	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/output/printable"
 )
 
 // stopAll holds the flags of stop that concern all runs.

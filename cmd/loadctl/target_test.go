@@ -29,12 +29,12 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/loadctl/loadctl/cmd/loadctl/target"
-	"github.com/loadctl/loadctl/internal/arrivals"
-	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/cli/clitest"
-	"github.com/loadctl/loadctl/internal/site"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/internal/server/site"
 )
 
 // targetRoot is loadctl with only the command target.

@@ -14,11 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/link"
-	"github.com/loadctl/loadctl/internal/printable"
-	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/internal/ui"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/ui"
+	"github.com/loadctl/loadctl/internal/fleet/link"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/output/printable"
 )
 
 func newUICommand(server *cli.Redis) *cobra.Command {

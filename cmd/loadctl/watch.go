@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/console/cli"
 )
 
 func newWatchCommand(redis *cli.Redis) *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/rehearsal"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/input/rehearsal"
 )
 
 // TestWorkloadCheck compares what a file would send with testdata, without a Redis.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/doctor"
-	"github.com/loadctl/loadctl/internal/rdb"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
 )
 
 // apart refuses to send load to the Redis that holds the run: the load would slow down what controls it, and a command

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/cli/clitest"
-	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
 // execute runs loadworker in this process.

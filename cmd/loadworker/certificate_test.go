@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
-	"github.com/loadctl/loadctl/internal/rpctest"
+	"github.com/loadctl/loadctl/internal/proof/rpctest"
 )
 
 // known is a certificate for a server and for its clients, in files, and a server's configuration that demands it.

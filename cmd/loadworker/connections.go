@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/doctor"
-	"github.com/loadctl/loadctl/internal/worker"
+	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/targets"
 )
 

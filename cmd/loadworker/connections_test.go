@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
 // dialled is a server that records who connects, and how many connections came before the first request.

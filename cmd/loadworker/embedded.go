@@ -9,12 +9,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/embedded"
-	"github.com/loadctl/loadctl/internal/link"
-	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/embedded"
+	"github.com/loadctl/loadctl/internal/fleet/link"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 )
 
 // host starts a Redis in this process if none was named; other workers and loadctl on this machine may use it. It

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/embedded"
-	"github.com/loadctl/loadctl/internal/link"
+	"github.com/loadctl/loadctl/internal/fleet/embedded"
+	"github.com/loadctl/loadctl/internal/fleet/link"
 )
 
 // TestHasRun: a worker waits for a run that another process on this machine has announced, until it is there, is not

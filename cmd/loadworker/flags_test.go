@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/cli/clitest"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/flags.md")

@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/await"
 	"github.com/loadctl/loadctl/internal/child"
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/cli/clitest"
-	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/results"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
+	"github.com/loadctl/loadctl/internal/fleet/results"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
 // asWorker makes the test binary act as loadworker.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/run"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/targets"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/redistest"
-	"github.com/loadctl/loadctl/internal/run"
-	"github.com/loadctl/loadctl/internal/spec"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/proof/await"
 )
 
 func TestProcess(t *testing.T) {

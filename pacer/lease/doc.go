@@ -15,5 +15,5 @@
 // The code is pure: time is an argument, in µs of the Redis clock.
 //
 // Guarantees, whatever message is lost, doubled, late or forgotten: no two workers give out the same slot, and no
-// worker gives one out twice. internal/sim simulates faults, and shows that each rule is needed.
+// worker gives one out twice. internal/proof/sim simulates faults, and shows that each rule is needed.
 package lease

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/lua"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/embedded"
+	"github.com/loadctl/loadctl/internal/fleet/embedded"
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 

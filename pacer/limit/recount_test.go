@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/rdb"
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/pacer/limit"
 )
 

@@ -3,7 +3,7 @@ package render
 import (
 	"io"
 
-	"github.com/loadctl/loadctl/internal/format"
+	"github.com/loadctl/loadctl/internal/output/format"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/archive"
 )

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/loadctl/loadctl/internal/page"
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/page"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"

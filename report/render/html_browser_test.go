@@ -14,7 +14,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/loadctl/loadctl/internal/browsertest"
+	"github.com/loadctl/loadctl/internal/proof/browsertest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/report/reporttest"

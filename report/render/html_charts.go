@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/units"

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/page"
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/page"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/units"
 )

@@ -3,7 +3,7 @@ package render
 import (
 	"fmt"
 
-	"github.com/loadctl/loadctl/internal/page"
+	"github.com/loadctl/loadctl/internal/output/page"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
 )

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 )
 

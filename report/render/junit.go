@@ -8,7 +8,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
 )

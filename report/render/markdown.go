@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"

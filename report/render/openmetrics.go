@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"

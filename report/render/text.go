@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/units"
 )

@@ -3,7 +3,7 @@ package render
 import (
 	"bytes"
 
-	"github.com/loadctl/loadctl/internal/printable"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/units"

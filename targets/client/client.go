@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/loop"
+	"github.com/loadctl/loadctl/internal/engine/loop"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 )

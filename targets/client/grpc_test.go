@@ -19,9 +19,9 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
 
-	"github.com/loadctl/loadctl/internal/certtest"
-	"github.com/loadctl/loadctl/internal/echotest"
-	"github.com/loadctl/loadctl/internal/rpctest"
+	"github.com/loadctl/loadctl/internal/proof/certtest"
+	"github.com/loadctl/loadctl/internal/proof/echotest"
+	"github.com/loadctl/loadctl/internal/proof/rpctest"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"
 	"github.com/loadctl/loadctl/targets/status"

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/echotest"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"
 	"github.com/loadctl/loadctl/targets/http2/http2test"

@@ -16,7 +16,7 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
-	"github.com/loadctl/loadctl/internal/await"
+	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/targets"
 	messages "github.com/loadctl/loadctl/targets/http3"
 )

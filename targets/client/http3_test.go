@@ -18,8 +18,8 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
-	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/loop"
+	"github.com/loadctl/loadctl/internal/engine/loop"
+	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"

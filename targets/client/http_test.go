@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
-	"github.com/loadctl/loadctl/internal/await"
-	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/echotest"
+	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"
 )

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/internal/proof/echotest"
 	"github.com/loadctl/loadctl/targets"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/redistest"
+	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/targets"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/sigtest"
+	"github.com/loadctl/loadctl/internal/proof/sigtest"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )

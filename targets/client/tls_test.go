@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
-	"github.com/loadctl/loadctl/internal/certtest"
-	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/internal/proof/certtest"
+	"github.com/loadctl/loadctl/internal/proof/echotest"
+	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/targets"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/echotest"
+	"github.com/loadctl/loadctl/internal/proof/echotest"
 	"github.com/loadctl/loadctl/targets"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/site"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/server/site"
 )
 
 // Bounds of what may be repeated: each connection may have a record of each route, and each --unique keeps its values.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
-	"github.com/loadctl/loadctl/internal/cli"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/server/arrivals"
 )
 
 // stalls are the values of --stall.

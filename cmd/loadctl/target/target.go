@@ -15,11 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/internal/arrivals"
-	"github.com/loadctl/loadctl/internal/cli"
-	"github.com/loadctl/loadctl/internal/seen"
-	"github.com/loadctl/loadctl/internal/shop"
-	"github.com/loadctl/loadctl/internal/site"
+	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/internal/server/seen"
+	"github.com/loadctl/loadctl/internal/server/shop"
+	"github.com/loadctl/loadctl/internal/server/site"
 )
 
 // New returns the command.

@@ -1,0 +1,209 @@
+package compare
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/output/printable"
+)
+
+const (
+	missing    = "–" // in place of an absent figure
+	maxClasses = 20  // of errors, for people; JSON has them all
+)
+
+// Text writes c for people: for each other side the figures beside those of the base, the errors, and the percentiles
+// on a scale.
+func Text(w io.Writer, c Comparison) error {
+	var b bytes.Buffer
+	base := c.Sides[0]
+	for i, r := range c.Results {
+		other := c.Sides[i+1]
+		printable.Fprintf(&b, "base        %s, %s\nother       %s, %s\n\n", base.Name, base.runs(), other.Name, other.runs())
+		textFigures(&b, r)
+		textErrors(&b, base, other)
+		textPercentiles(&b, base, other)
+		b.WriteByte('\n')
+		notes := c.notes(i)
+		for _, note := range notes {
+			printable.Fprintf(&b, "note        %s\n", note)
+		}
+		if len(notes) > 0 && i < len(c.Results)-1 {
+			b.WriteByte('\n')
+		}
+	}
+	for _, warning := range c.Warnings {
+		printable.Fprintf(&b, "warning     %s\n", warning)
+	}
+	for _, line := range c.lines() {
+		printable.Fprintf(&b, "fail-on     %s\n", line)
+	}
+	_, err := w.Write(b.Bytes())
+	return err
+}
+
+func textFigures(b *bytes.Buffer, r Result) {
+	printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", "", "base", "other", "difference", "95 % interval, of all rows together")
+	for _, row := range r.Rows {
+		cells := row.cells()
+		printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", row.Name, cells[0], cells[1], cells[2], cells[3])
+	}
+}
+
+// textErrors writes how many requests failed in each way, and their share of the requests that ended.
+func textErrors(b *bytes.Buffer, base, other Summary) {
+	all := classes([]Summary{base, other})
+	if len(all) == 0 {
+		return
+	}
+	printable.Fprintf(b, "\n%-15s%12s%12s%12s%12s\n", "failed", "base", "", "other", "")
+	for _, class := range all[:min(len(all), maxClasses)] {
+		from, to := base.Errors[class], other.Errors[class]
+		printable.Fprintf(b, "%-15s%12d%12s%12d%12s\n", class, from.Requests, Share.text(from.Share), to.Requests, Share.text(to.Share))
+	}
+	if hidden := len(all) - maxClasses; hidden > 0 {
+		printable.Fprintf(b, "and %d more\n", hidden)
+	}
+}
+
+// textPercentiles writes the curves of both sides over one another, turned by 90°: a line for each percentile.
+func textPercentiles(b *bytes.Buffer, base, other Summary) {
+	if !base.timed() && !other.timed() {
+		return
+	}
+	const width = 38
+	low, high := span(base, other)
+	place := func(ns int64) int {
+		if ns <= 0 {
+			return -1
+		}
+		return int(math.Round(math.Log(float64(ns)/low) / math.Log(high/low) * (width - 1)))
+	}
+	from, to := Nanoseconds.text(low), Nanoseconds.text(high)
+	printable.Fprintf(b, "\n%-15s%12s%12s   %s%*s\n", "latency", "base ○", "other ●", from, width-len([]rune(from)), to)
+	for _, p := range percentiles() {
+		line := []rune(strings.Repeat("·", width))
+		marks := map[int]rune{}
+		if at := place(*p.put(&base.Latency)); at >= 0 {
+			marks[at] = '○'
+		}
+		if at := place(*p.put(&other.Latency)); at >= 0 {
+			if _, both := marks[at]; both {
+				marks[at] = '◉'
+			} else {
+				marks[at] = '●'
+			}
+		}
+		for at, mark := range marks {
+			line[at] = mark
+		}
+		printable.Fprintf(b, "%-15s%12s%12s   %s\n", p.name, base.cell(p), other.cell(p), string(line))
+	}
+}
+
+// span returns the range of the percentiles of these sides, in ns, widened on the logarithmic scale to the next 1, 2 or
+// 5.
+func span(sides ...Summary) (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, s := range sides {
+		for _, p := range percentiles() {
+			if ns := float64(*p.put(&s.Latency)); ns > 0 {
+				low, high = min(low, ns), max(high, ns)
+			}
+		}
+	}
+	from, to := 1.0, 1.0
+	for _, step := range ladder(low, high) {
+		if step <= low {
+			from = step
+		}
+		if to = step; step >= high {
+			break
+		}
+	}
+	return from, max(to, 2*from)
+}
+
+// ladder returns 1, 2, 5, 10, … from at most low to at least high, and one more.
+func ladder(low, high float64) []float64 {
+	var all []float64
+	for decade := math.Pow10(int(math.Floor(math.Log10(max(1, low))))); ; decade *= 10 {
+		for _, step := range []float64{1, 2, 5} {
+			all = append(all, step*decade)
+			if step*decade > high {
+				return all
+			}
+		}
+	}
+}
+
+// runs says how many runs there are.
+func (s Summary) runs() string {
+	if len(s.Runs) == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", len(s.Runs))
+}
+
+// cells returns base, other, difference, and the interval with its meaning.
+func (r Row) cells() [4]string {
+	return [4]string{atLeast(r.Unit.text(r.Base), r.baseBounded), atLeast(r.Unit.text(r.Other), r.otherBounded), percent(r.Change()), r.verdict()}
+}
+
+// atLeast marks a figure with ≥ if it is a lower bound.
+func atLeast(text string, bounded bool) string {
+	if bounded {
+		return "≥" + text
+	}
+	return text
+}
+
+// verdict returns the interval and its meaning.
+func (r Row) verdict() string {
+	if r.Difference == nil {
+		return "none: " + r.Why
+	}
+	text := fmt.Sprintf("%s to %s", percent(r.Difference.Low), percent(r.Difference.High))
+	switch {
+	case r.Difference.Low > 0:
+		return text + ": higher"
+	case r.Difference.High < 0:
+		return text + ": lower"
+	default:
+		return text + ": no difference seen"
+	}
+}
+
+// text formats a figure with three digits.
+func (u Unit) text(v float64) string {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return missing
+	case u == Share:
+		return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"
+	case u == PerSecond:
+		return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) + "/s"
+	}
+	d, digit := time.Duration(v), time.Duration(1)
+	for d/digit >= 1000 {
+		digit *= 10
+	}
+	return d.Round(digit).String()
+}
+
+// percent formats a difference with its sign.
+func percent(share float64) string {
+	if math.IsNaN(share) {
+		return missing
+	}
+	digits := 1
+	if math.Abs(share) >= 0.9995 {
+		digits = 0
+	}
+	return fmt.Sprintf("%+.*f %%", digits, 100*share)
+}

@@ -1,0 +1,154 @@
+package run
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/fleet/link"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/lua"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// Arcs renews a worker's pieces of the run. Its errors say what to do. It is safe for concurrent use.
+type Arcs struct {
+	run    *Run
+	client rdb.Client
+	script *redis.Script
+
+	mu    sync.Mutex
+	known *lease.Laws // for the plans that replies leave out
+}
+
+// Arcs returns an Arcs that calls over client, which should be one of its own.
+func (r *Run) Arcs(client rdb.Client) *Arcs {
+	return &Arcs{run: r, client: client, script: lua.Renew()}
+}
+
+// Renew implements lease.Server.
+func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	args := []any{a.run.UID, a.run.Keys.Control}
+	for _, text := range c.Args() {
+		args = append(args, text)
+	}
+	texts, err := a.script.Run(ctx, a.client, a.run.Keys.change(), args...).StringSlice()
+	if err != nil {
+		return lease.Reply{}, link.Advise(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	reply, err := lease.ReadReply(texts, a.known)
+	if err != nil {
+		return lease.Reply{}, err
+	}
+	if len(reply.Laws) > 0 {
+		a.known = a.known.With(reply.Laws...).In(reply.ClockEpoch).Trim(reply.Now - rememberLaws.Microseconds())
+	}
+	return reply, nil
+}
+
+// rememberLaws is how long the plan of a law that is over may still be named.
+const rememberLaws = time.Minute
+
+// Messages returns what is published for a worker until ctx ends. Every reply to a renewal has the truth, so a lost
+// message only delays. A hint that comes with a payload belongs to it: a worker that has
+// the laws need not call. A payload that cannot be read is a hint.
+func (r *Run) Messages(ctx context.Context, l *link.Link, worker string) <-chan lease.Message {
+	return join(ctx, l.Messages(), l.Wakeups(ctx, r.Keys.Control, r.Keys.Control+":"+worker))
+}
+
+// join brings payloads and hints together.
+func join(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
+	out := make(chan lease.Message, 16)
+	pass := func(m lease.Message) {
+		select {
+		case out <- m:
+		case <-ctx.Done():
+		}
+	}
+	learn := func(payload []byte) {
+		laws, err := lease.ReadMessage(string(payload), nil)
+		pass(lease.Message{Laws: laws, LawsOnly: err == nil && len(laws) > 0})
+	}
+	go func() {
+		for ctx.Err() == nil {
+			select {
+			case p := <-payloads:
+				learn(p)
+				select {
+				case <-wake:
+				case <-time.After(hintDelay):
+				}
+			case <-wake:
+				select {
+				case p := <-payloads:
+					learn(p)
+				case <-time.After(hintDelay):
+					pass(lease.Message{})
+				}
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return out
+}
+
+// hintDelay is the longest time between a payload and its hint.
+const hintDelay = 5 * time.Millisecond
+
+// Aside returns the run over another connection of a worker's link, for reading results.
+func (r *Run) Aside(ctx context.Context, l *link.Link) (*Run, error) {
+	client, err := l.Aside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.WithClient(client), nil
+}
+
+// WithClient returns the run over another client.
+func (r *Run) WithClient(client rdb.Client) *Run {
+	over := *r
+	over.Client = client
+	return &over
+}
+
+// makeState makes the state of a run, or finds the existing one. laws are what a worker knows of a run that Redis has
+// lost. The reply is that of the make script.
+func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
+	p, err := asked.Plan()
+	if err != nil {
+		return nil, err
+	}
+	limit := ""
+	if asked.HasLimiter() {
+		limit = asked.LimiterConfig()
+	}
+	known, plans := lease.PackLaws(laws)
+	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.Pieces, Loop: p.Loop}).String(),
+		asked.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), asked.Deadman.Microseconds(), p.Seed, limit, r.Keys.Control, known}
+	for _, plan := range plans {
+		args = append(args, plan)
+	}
+	return lua.Make().Run(ctx, client, r.Keys.Make(), args...).StringSlice()
+}
+
+// core returns the numbers of a run by their names (lua/state.lua).
+func core(text string) (map[string]int64, error) {
+	fields, err := lua.Core(text)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int64{}
+	for name, value := range fields {
+		if out[name], err = strconv.ParseInt(value, 10, 64); err != nil {
+			return nil, fmt.Errorf("field %s: %w", name, err)
+		}
+	}
+	return out, nil
+}

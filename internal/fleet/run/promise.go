@@ -1,0 +1,124 @@
+package run
+
+import (
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+)
+
+// The states of a member (lua/state.lua).
+const (
+	oldMember int64 = iota
+	presentMember
+	leftMember
+	haltedMember
+	lostMember
+	removedMember
+	replacedMember
+)
+
+// standing is the stored state of a member.
+type standing struct {
+	state   int64
+	leaving int64 // 1 = it hands over what it holds
+	seen    int64 // when a departed member last called, µs
+	holds   bool  // it holds a piece
+}
+
+// Times after a promise.
+const (
+	promiseGrace  = 50 * time.Millisecond // how long a piece is left alone
+	promiseMargin = time.Second           // by how much the stored state may be wrong
+	handOver      = 2 * time.Second       // how long a worker that has handed over may send
+)
+
+// member computes when a worker last called, its state, and until when it may send by itself.
+func (a *reading) member(w *Worker, m standing) {
+	hold, period := time.Duration(a.core["hold"])*time.Microsecond, a.every
+	due, present := a.silent[w.ID]
+	switch {
+	case m.state != presentMember:
+		w.LastSeen = TimeOf(m.seen)
+	case present: // else the state is damaged, and nothing was promised
+		heard := TimeOf(due).Add(-hold - promiseGrace)
+		if early := TimeOf(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
+			heard = early
+		}
+		w.LastSeen = heard
+	}
+	silent := a.now.Sub(w.LastSeen)
+	switch m.state {
+	case presentMember:
+		switch {
+		case m.leaving > 0 && !m.holds: // it has handed over, and sends up to there
+			a.Members = max(0, a.Members-1)
+			w.State, w.promised = "left", w.LastSeen.Add(handOver)
+			return
+		case !a.EndedAt.IsZero() || silent <= 3*period+unnoticed:
+			w.State = "active"
+		case silent <= hold:
+			w.State = "silent"
+		default:
+			w.State = "lost"
+		}
+		if w.promised = w.LastSeen.Add(hold); m.holds || a.loop {
+			w.PromisedUntil = w.promised
+		}
+	case oldMember: // a former server may have promised it something until this one was first called
+		w.promised = w.LastSeen.Add(hold)
+		if tf := TimeOf(a.core["tf"]).Add(hold); a.core["grace"] > 0 && tf.After(w.promised) {
+			w.promised = tf
+		}
+		if w.State = "lost"; a.now.UnixMicro() < a.core["grace"] {
+			w.State, w.PromisedUntil = "silent", w.promised
+		}
+	case leftMember, haltedMember:
+		if w.State = "left"; a.Phase == "stopped" && !w.LastSeen.Before(a.EndedAt) {
+			w.State = "stopped"
+		}
+	case lostMember:
+		w.State, w.promised = "lost", w.LastSeen.Add(hold)
+	case removedMember:
+		w.State = "removed"
+	case replacedMember:
+		w.State = "replaced"
+	}
+}
+
+// kind is the distance of the scores of two kinds of unowned pieces. Unknown pieces are the second kind (lua/segs.lua).
+const kind = 33554432
+
+// findUnclaimed finds out until when workers unknown to this server may send. While pieces are unknown, somebody may
+// hold them.
+func (a *reading) findUnclaimed(unowned []redis.Z) {
+	if a.now.UnixMicro() >= a.core["grace"] {
+		return
+	}
+	for _, z := range unowned {
+		if z.Score >= kind && z.Score < 2*kind {
+			a.unclaimed = TimeOf(a.core["grace"]).Add(-promiseMargin)
+			return
+		}
+	}
+}
+
+// waitsFor returns the members that have not confirmed the stop and may still send by their promise, with the
+// lateness that the spec allows. unsure are those whose promise has no end.
+func (s *State) waitsFor(asked spec.Spec) (those []Worker, unsure []string) {
+	lateness := max(asked.MaxLag, asked.CatchUp)
+	for _, w := range s.Workers {
+		switch {
+		case s.now.After(w.promised.Add(lateness)): // also a member without a promise
+		case asked.Permit() >= spec.HoldPromise && w.State != "left" && s.now.Sub(w.LastSeen) > promiseSilence+lateness:
+			unsure = append(unsure, w.ID)
+		default:
+			those = append(those, w)
+		}
+	}
+	return those, unsure
+}
+
+// promiseSilence is how long to wait for a silent member whose promise has no end.
+const promiseSilence = 3 * time.Second

@@ -1,0 +1,194 @@
+package run
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/pacer/circle"
+	"github.com/loadctl/loadctl/pacer/lease"
+)
+
+// TestRemoveWorker: other workers get the share of a removed worker at once, not at the end of its promise.
+func TestRemoveWorker(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", losing(spec.LossPermit, spec.MaxPermitFor, 0), Options{})
+		other, dead := b.member(r, "a"), b.member(r, "b")
+		dead.renew()
+		other.start()
+		await.True(b, "a share of each", func() bool { other.renew(); dead.renew(); return !b.state(r).Workers[1].PromisedUntil.IsZero() })
+		await.True(b, "its silence", func() bool {
+			other.renew()
+			s := b.state(r)
+			return s.now.Sub(s.Workers[1].LastSeen) > s.missed()+unnoticed
+		})
+		promised := b.state(r).Workers[1].PromisedUntil
+		if s := b.state(r); s.Workers[1].State != "silent" || !promised.After(s.now) || s.Members != 2 {
+			t.Errorf("%+v", s)
+		}
+		before, err := r.Remove(t.Context(), "b", false)
+		if err != nil || before.State != "silent" || before.Gone() {
+			t.Errorf("%+v, %v", before, err)
+		}
+		removed := b.state(r).now
+		reply := other.renew()
+		if s := b.state(r); reply.Members != 1 || s.Members != 1 || s.Workers[1].State != "removed" || !s.Workers[1].PromisedUntil.IsZero() {
+			t.Errorf("%+v, %+v", reply, s)
+		}
+		events, err := r.Events(t.Context(), 1)
+		if err != nil || len(events) != 1 || events[0].Kind != "removed" || events[0].Who != "b" || events[0].What != "by "+Who() {
+			t.Errorf("%+v, %v", events, err)
+		}
+		await.True(b, "its share", func() bool { other.renew(); return other.holder.View().Held.Len() == circle.Units })
+		now := b.state(r).now
+		if !now.Before(promised) {
+			t.Errorf("its share came at %v, its promise would have ended at %v", now, promised)
+		}
+		b.soon("the share of a removed worker", now.Sub(removed), 2*time.Second)
+		// Removing it again changes nothing.
+		if before, err = r.Remove(t.Context(), "b", false); err != nil || !before.Gone() || before.State != "removed" {
+			t.Errorf("%+v, %v", before, err)
+		}
+		if again := b.events(r); strings.Count(again, "removed") != 1 {
+			t.Error(again)
+		}
+	})
+}
+
+// TestRemoveLostWorker: a lost worker has nothing left to remove, and that is no error.
+func TestRemoveLostWorker(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", permitted(100), Options{})
+		b.member(r, "w").start()
+		before := b.state(r).Workers[0]
+		await.True(b, "its loss", func() bool { return b.state(r).Workers[0].State == "lost" })
+		if w, err := r.Remove(t.Context(), "w", false); err != nil || w.ID != "w" {
+			t.Errorf("%+v, %v", w, err)
+		}
+		if other := before; !r.gone(t.Context(), other) {
+			t.Errorf("%+v takes part", other)
+		}
+		before.Incarnation = "another"
+		if r.gone(t.Context(), before) {
+			t.Errorf("%+v is the one that was lost", before)
+		}
+	})
+}
+
+func TestRemoveWorkerThatLives(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		m := b.member(r, "w").start()
+		m.renew()
+		_, err := r.Remove(t.Context(), "w", false)
+		b.wants(err, ErrAlive, "remove worker w of run x: it may be alive: heard of 0.", " s ago; if it is dead, try again in 2 s, or --force")
+		if s := b.state(r); s.Members != 1 {
+			t.Errorf("%+v", s)
+		}
+		// A process that lives calls when it is asked to.
+		asked := b.client.(*redis.Client).Subscribe(t.Context(), r.Keys.Control+":w")
+		if _, err := asked.Receive(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error)
+		go func() {
+			_, err := r.Remove(t.Context(), "w", true)
+			done <- err
+		}()
+		if _, err := asked.ReceiveMessage(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		m.renew()
+		b.wants(<-done, ErrAlive, "remove worker w of run x: it may be alive: it calls when it is asked to")
+		if err := asked.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if s := b.state(r); s.Members != 1 {
+			t.Errorf("%+v", s)
+		}
+		// One that is silent is removed.
+		if _, err := r.Remove(t.Context(), "w", true); err != nil {
+			t.Fatal(err)
+		}
+		if s := b.state(r); s.Members != 0 || s.Workers[0].State != "removed" {
+			t.Errorf("%+v", s)
+		}
+		await.True(b, "its return", func() bool { return m.renew().Status == lease.OK && b.state(r).Members == 1 })
+	})
+}
+
+// TestSilent: a worker that calls rarely, because its fleet is large, counts as alive for longer.
+func TestSilent(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0).UTC()
+	b := &bed{T: t}
+	for _, c := range []struct {
+		every time.Duration
+		ago   time.Duration
+		says  string // "" = it may be removed
+	}{
+		{500 * time.Millisecond, 1499 * time.Millisecond, "it may be alive: heard of 1.5 s ago; if it is dead, try again in 1 s"},
+		{500 * time.Millisecond, 1500 * time.Millisecond, ""},
+		{2500 * time.Millisecond, time.Second, "it may be alive: heard of 1.0 s ago; if it is dead, try again in 7 s"},
+		{2500 * time.Millisecond, 7499 * time.Millisecond, "heard of 7.5 s ago"},
+		{2500 * time.Millisecond, 7500 * time.Millisecond, ""},
+		{250 * time.Millisecond, 749 * time.Millisecond, "try again in 1 s"},
+	} {
+		s := &State{every: c.every, now: now}
+		err := s.silent(Worker{LastSeen: now.Add(-c.ago)})
+		if c.says != "" {
+			b.wants(err, ErrAlive, c.says)
+		} else if err != nil {
+			t.Errorf("one that calls every %v, heard of %v ago: %v", c.every, c.ago, err)
+		}
+	}
+}
+
+func TestRemoveWorkersThereAreNot(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		_, err := r.Remove(t.Context(), "w", true)
+		b.wants(err, ErrNoWorker, "remove worker w of run x: there is no such worker; none has joined yet")
+		var ids []string
+		var members []*member
+		for i := range namesAtOnce {
+			ids = append(ids, fmt.Sprint("w", i))
+			members = append(members, b.member(r, ids[i]))
+			members[i].renew()
+		}
+		_, err = r.Remove(t.Context(), "w", true)
+		b.wants(err, ErrNoWorker, "; there are "+strings.Join(ids, ", "))
+		b.member(r, "y").renew()
+		b.member(r, "z").renew()
+		_, err = r.Remove(t.Context(), "w", true)
+		b.wants(err, ErrNoWorker, "there are "+strings.Join(ids, ", ")+" and 2 more")
+		members[3].halt()
+		if before, err := r.Remove(t.Context(), "w3", false); err != nil || before.State != "left" {
+			t.Errorf("%+v, %v", before, err)
+		}
+		b.client.FlushDB(t.Context())
+		_, err = r.Remove(t.Context(), "y", true)
+		b.wants(err, ErrNoRun)
+	})
+}
+
+// TestRemoveIsOfTheNewestProcess: a process counts as gone if another one has taken its id.
+func TestRemoveIsOfTheNewestProcess(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(100), Options{})
+		b.member(r, "w").renew()
+		newer := b.member(r, "w")
+		newer.holder = lease.NewHolder("w", "newer", 1)
+		newer.renew()
+		if before, err := r.Remove(t.Context(), "w", true); err != nil || before.Incarnation != "newer" {
+			t.Errorf("%+v, %v", before, err)
+		}
+		if s := b.state(r); s.Members != 0 || s.Workers[0].State != "replaced" || s.Workers[1].State != "removed" {
+			t.Errorf("%+v", s.Workers)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+// Package rehearsal says what a run with flows would send, without sending it.
+//
+//	r, err := rehearsal.Of(spec, true, tables, time.Now())
+//	if err != nil { … }
+//	return r.Text(os.Stdout)
+//
+// It shows placeholders filled from data files, and no secrets of URLs, headers and data files. Bodies are shown: what is
+// in them the user has just written.
+package rehearsal
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// How much is shown.
+const (
+	mostRequests = 5
+	mostBody     = 200 // bytes of each
+)
+
+// A Rehearsal is what a run would send. Rates are those of the whole cluster, per second, at the highest rate of the
+// run.
+type Rehearsal struct {
+	Flows             []Flow    `json:"flows"`
+	Pick              string    `json:"pick"`                          // in which order flows come, one of targets.Picks
+	StepsPerFlow      float64   `json:"steps_per_flow"`                // the mean
+	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`    // nil = none is known
+	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"` // nil = none is known
+	Stages            []string  `json:"stages,omitempty"`
+	Profile           string    `json:"profile,omitempty"`  // "" = none
+	Length            float64   `json:"length_s,omitempty"` // of the run, 0 = until stopped
+	Arrivals          string    `json:"arrivals"`           // as --arrivals takes it
+	Cookies           bool      `json:"cookies"`            // each flow keeps those of its answers
+	Data              []Data    `json:"data"`
+	Thresholds        []string  `json:"thresholds"`
+	Requests          []Request `json:"requests"` // the first ones
+
+	closed bool // the run is a closed loop
+}
+
+// A Flow is one flow of the mix.
+type Flow struct {
+	Name   string  `json:"name"`
+	Weight int64   `json:"weight"`
+	Share  float64 `json:"share"` // of all flows, 0 to 1
+	Steps  []Step  `json:"steps"`
+}
+
+// A Step is one request of a flow.
+type Step struct {
+	Name   string   `json:"name"`
+	Method string   `json:"method"`
+	URL    string   `json:"url"`                // with its placeholders
+	At     *int64   `json:"at_ns,omitempty"`    // when it is due, after the begin of the flow; nil = after an answer
+	After  *int64   `json:"after_ns,omitempty"` // how long after the end of the answer before it
+	Takes  []string `json:"takes,omitempty"`    // names
+}
+
+// Data is one data file.
+type Data struct {
+	Name   string `json:"name"`
+	Rows   int64  `json:"rows"`
+	Pick   string `json:"pick"`
+	SHA256 string `json:"sha256"`
+}
+
+// A Request is one request with its placeholders filled.
+type Request struct {
+	Slot    uint64           `json:"slot"`
+	Flow    string           `json:"flow"`
+	Step    string           `json:"step"`
+	Method  string           `json:"method"`
+	URL     string           `json:"url"`
+	Headers []targets.Header `json:"headers"`
+	Body    string           `json:"body"`       // the beginning of it
+	Bytes   int64            `json:"body_bytes"` // of the whole body
+}
+
+// Of returns what a run with this valid spec, which has flows, would send. now fills ${now}. Without rated the rate of
+// the spec means nothing.
+func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
+	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), StepsPerFlow: s.Target.StepsPerFlow(),
+		Stages: s.Stages, Profile: pacer.BriefProfile(s.Profile), Length: s.Length().Seconds(), Arrivals: cmp.Or(s.Arrivals, pacer.EvenArrivals),
+		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
+	if rated && !s.Max {
+		slots := s.Peak()
+		requests := slots * r.StepsPerFlow
+		r.FlowsPerSecond, r.RequestsPerSecond = &slots, &requests
+	}
+	for _, d := range s.Target.Data {
+		r.Data = append(r.Data, Data{d.Name, d.Rows, d.Pick, d.SHA256})
+	}
+	examples, err := s.Target.Examples(mostRequests, tables, now)
+	for _, e := range examples {
+		if s.Requests > 0 && e.Number >= uint64(s.Requests) {
+			break // the rows of a data file are used up
+		}
+		body := strings.ToValidUTF8(string(e.Body[:min(mostBody, len(e.Body))]), "\uFFFD")
+		headers := append([]targets.Header{}, e.Headers...)
+		r.Requests = append(r.Requests, Request{e.Number, e.Flow, e.Step, e.Method, e.URL, headers, body, int64(len(e.Body))})
+	}
+	return r, err
+}
+
+// flows returns the flows with their shares.
+func flows(t targets.Spec) (all []Flow) {
+	var sum int64
+	for _, f := range t.Flows {
+		sum += max(1, f.Weight)
+	}
+	for _, f := range t.Redacted().Flows {
+		flow := Flow{Name: f.Name, Weight: max(1, f.Weight)}
+		flow.Share = float64(flow.Weight) / float64(sum)
+		for _, s := range f.Steps {
+			step := Step{Name: s.Name, Method: s.Method, URL: s.URL}
+			if at := int64(s.At); s.After == nil {
+				step.At = &at
+			} else {
+				after := int64(*s.After)
+				step.After = &after
+			}
+			for _, take := range s.Takes {
+				step.Takes = append(step.Takes, take.Name)
+			}
+			flow.Steps = append(flow.Steps, step)
+		}
+		all = append(all, flow)
+	}
+	return all
+}
