@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -325,8 +326,9 @@ func TestFlagsOfWorkers(t *testing.T) {
 	}
 }
 
-// TestFolders: the imports in the table of folders are the real ones.
-func TestFolders(t *testing.T) {
+// imports returns the packages of ours that each folder imports.
+func imports(t *testing.T) map[string][]string {
+	t.Helper()
 	const ours = "github.com/loadctl/loadctl/"
 	imports := map[string][]string{}
 	for line := range strings.Lines(output(t, "go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...")) {
@@ -339,9 +341,56 @@ func TestFolders(t *testing.T) {
 			}
 		}
 	}
-	_, table, _ := strings.Cut(read(t, "docs/ARCHITECTURE.md"), "\n## Folders\n")
-	table, _, _ = strings.Cut(table, "\n## ")
-	span := regexp.MustCompile("`([a-z0-9_/]+)/`")
+	return imports
+}
+
+// span matches a folder in a table of ARCHITECTURE.md.
+var span = regexp.MustCompile("`([a-z0-9_/]+)/`")
+
+// folders returns a part of ARCHITECTURE.md: from the heading of the folders to the next, and its table of rooms alone.
+func folders(t *testing.T) (all, rooms string) {
+	t.Helper()
+	_, all, _ = strings.Cut(read(t, "docs/ARCHITECTURE.md"), "\n## Folders\n")
+	all, _, _ = strings.Cut(all, "\n## ")
+	rooms, _, _ = strings.Cut(all, "\n| folder |")
+	return all, rooms
+}
+
+// TestRooms asserts that no package imports one of a room that stands below its own in the table of rooms.
+func TestRooms(t *testing.T) {
+	_, table := folders(t)
+	heights := map[string]int{}
+	for i, line := range strings.Split(table, "\n") {
+		if cells := strings.Split(line, "|"); len(cells) == 4 {
+			for _, m := range span.FindAllStringSubmatch(cells[1], -1) {
+				heights[m[1]] = i
+			}
+		}
+	}
+	height := func(folder string) int {
+		for room := folder; room != "."; room = path.Dir(room) {
+			if h, is := heights[room]; is {
+				return h
+			}
+		}
+		return -1
+	}
+	for folder, imports := range imports(t) {
+		if height(folder) < 0 && !strings.HasPrefix(folder, "examples/") && strings.Count(folder, "/") != 1 {
+			t.Errorf("%s has no room in docs/ARCHITECTURE.md", folder)
+		}
+		for _, imported := range imports {
+			if height(folder) >= 0 && height(imported) > height(folder) && !strings.HasSuffix(folder, "test") {
+				t.Errorf("%s imports %s, of a room above it", folder, imported)
+			}
+		}
+	}
+}
+
+// TestFolders: the imports in the table of folders are the real ones.
+func TestFolders(t *testing.T) {
+	imports := imports(t)
+	table, _ := folders(t)
 	told := map[string]bool{}
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
