@@ -58,7 +58,7 @@ func newRootCommand() *cobra.Command {
 		newDemoCommand(),
 		target.New(),
 		newDoctorCommand(redis),
-		newLimitersCommand(redis),
+		newLimitersCommand(),
 		cli.NewVersionCommand("loadctl", version, commit),
 		cli.NewManCommand("loadctl", version),
 	)

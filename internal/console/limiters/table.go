@@ -27,10 +27,10 @@ type Limiter struct {
 
 	When string `json:"when"` // when to use it
 
-	library bool       // pacer/limit has it
-	bursts  bool       // it has a burst
-	queues  bool       // its permits are for later
-	terms   [3]float64 // Extra as multiples of c, b and 1
+	Library bool       `json:"-"` // pacer/limit has it
+	Bursts  bool       `json:"-"` // it has a burst
+	Queues  bool       `json:"-"` // its permits are for later
+	Terms   [3]float64 `json:"-"` // Extra as multiples of c, b and 1
 }
 
 // Crowd is the number of permits in the window for which Memory is measured.
@@ -43,43 +43,43 @@ const Parts = 10
 func Table() []Limiter {
 	return []Limiter{
 		{
-			Name: "gcra", Extra: "1", AtOnce: "1", AtBorder: "1", terms: [3]float64{0, 0, 1},
+			Name: "gcra", Extra: "1", AtOnce: "1", AtBorder: "1", Terms: [3]float64{0, 0, 1},
 			Commands: 5, Sent: 495, Received: 110,
 			When: "runs: even, and without a call for each request",
 		},
 		{
-			Name: "gcra", Flags: "--burst", Extra: "b", AtOnce: "b", AtBorder: "b", terms: [3]float64{0, 1, 0},
-			Commands: 5, Sent: 222, Received: 30, Memory: 152, library: true, bursts: true,
+			Name: "gcra", Flags: "--burst", Extra: "b", AtOnce: "b", AtBorder: "b", Terms: [3]float64{0, 1, 0},
+			Commands: 5, Sent: 222, Received: 30, Memory: 152, Library: true, Bursts: true,
 			When: "as the token bucket; with a burst of 1 evenly spaced",
 		},
 		{
-			Name: "token-bucket", Extra: "b", AtOnce: "b", AtBorder: "b", terms: [3]float64{0, 1, 0},
-			Commands: 5, Sent: 235, Received: 30, Memory: 152, library: true, bursts: true,
+			Name: "token-bucket", Extra: "b", AtOnce: "b", AtBorder: "b", Terms: [3]float64{0, 1, 0},
+			Commands: 5, Sent: 235, Received: 30, Memory: 152, Library: true, Bursts: true,
 			When: "a mean rate, with bursts that were saved up",
 		},
 		{
-			Name: "leaky-bucket", Extra: "1", AtOnce: "b wait", AtBorder: "1", terms: [3]float64{0, 0, 1},
-			Commands: 5, Sent: 238, Received: 39, Memory: 168, library: true, bursts: true, queues: true,
+			Name: "leaky-bucket", Extra: "1", AtOnce: "b wait", AtBorder: "1", Terms: [3]float64{0, 0, 1},
+			Commands: 5, Sent: 238, Received: 39, Memory: 168, Library: true, Bursts: true, Queues: true,
 			When: "to be even: callers are told when to go",
 		},
 		{
-			Name: "sliding-log", Extra: "c", AtOnce: "c", AtBorder: "c", terms: [3]float64{1, 0, 0},
-			Commands: 9, Sent: 235, Received: 30, Memory: 1_300_000, PerPermit: true, library: true,
+			Name: "sliding-log", Extra: "c", AtOnce: "c", AtBorder: "c", Terms: [3]float64{1, 0, 0},
+			Commands: 9, Sent: 235, Received: 30, Memory: 1_300_000, PerPermit: true, Library: true,
 			When: "small counts that must be exact in every window",
 		},
 		{
-			Name: "sliding-list", Extra: "c", AtOnce: "c", AtBorder: "c", terms: [3]float64{1, 0, 0},
-			Commands: 17, Sent: 235, Received: 30, Memory: 101_000, PerPermit: true, library: true,
+			Name: "sliding-list", Extra: "c", AtOnce: "c", AtBorder: "c", Terms: [3]float64{1, 0, 0},
+			Commands: 17, Sent: 235, Received: 30, Memory: 101_000, PerPermit: true, Library: true,
 			When: "the same with less memory",
 		},
 		{
-			Name: "sliding-window", Extra: "c·(1 + 2/m)", AtOnce: "c", AtBorder: "c", terms: [3]float64{1 + 2./Parts, 0, 0},
-			Commands: 6, Sent: 243, Received: 30, Memory: 136, library: true,
+			Name: "sliding-window", Extra: "c·(1 + 2/m)", AtOnce: "c", AtBorder: "c", Terms: [3]float64{1 + 2./Parts, 0, 0},
+			Commands: 6, Sent: 243, Received: 30, Memory: 136, Library: true,
 			When: "large counts, nearly exact",
 		},
 		{
-			Name: "fixed-window", Extra: "2c", AtOnce: "c", AtBorder: "2c", terms: [3]float64{2, 0, 0},
-			Commands: 4, Sent: 235, Received: 30, Memory: 152, library: true,
+			Name: "fixed-window", Extra: "2c", AtOnce: "c", AtBorder: "2c", Terms: [3]float64{2, 0, 0},
+			Commands: 4, Sent: 235, Received: 30, Memory: 152, Library: true,
 			When: `quotas ("1000 a day"); where twice as much around a border does no harm`,
 		},
 	}
@@ -115,7 +115,7 @@ func Named(names ...string) ([]Limiter, error) {
 // Title returns the name and flags of a limiter.
 func (l Limiter) Title() string { return strings.TrimSpace(l.Name + " " + l.Flags) }
 
-// most returns Extra as a number.
-func (l Limiter) most(count, burst int64) float64 {
-	return l.terms[0]*float64(count) + l.terms[1]*float64(burst) + l.terms[2]
+// Most returns Extra as a number, for count permits in a window and a burst.
+func (l Limiter) Most(count, burst int64) float64 {
+	return l.Terms[0]*float64(count) + l.Terms[1]*float64(burst) + l.Terms[2]
 }

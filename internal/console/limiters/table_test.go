@@ -23,7 +23,7 @@ import (
 func TestTableIsComplete(t *testing.T) {
 	var names []string
 	for _, l := range Table() {
-		if l.library {
+		if l.Library {
 			names = append(names, l.Name)
 		}
 	}
@@ -118,7 +118,7 @@ func TestCalls(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
 	for _, l := range Table() {
-		if !l.library {
+		if !l.Library {
 			continue
 		}
 		limiter, err := limit.New(l.Name, client, "checkout", limit.PerWindow(1000, time.Hour))
@@ -177,7 +177,7 @@ func TestMemory(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
 	for _, l := range Table() {
-		if !l.library {
+		if !l.Library {
 			continue
 		}
 		memory := func(permits int64) float64 {
@@ -229,8 +229,8 @@ func TestPage(t *testing.T) {
 func TestExtras(t *testing.T) {
 	told := map[string]float64{"1": 1, "b": 30, "c": 700, "2c": 1400, "c·(1 + 2/m)": 840}
 	for _, l := range Table() {
-		if want, ok := told[l.Extra]; !ok || math.Abs(l.most(700, 30)-want) > 1e-9 {
-			t.Errorf("%s: %s is %v, want %v", l.Title(), l.Extra, l.most(700, 30), want)
+		if want, ok := told[l.Extra]; !ok || math.Abs(l.Most(700, 30)-want) > 1e-9 {
+			t.Errorf("%s: %s is %v, want %v", l.Title(), l.Extra, l.Most(700, 30), want)
 		}
 	}
 }

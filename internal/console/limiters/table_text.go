@@ -13,7 +13,6 @@ AT ONCE: most permits granted at one instant; AT A BORDER: most that come togeth
 COMMANDS: Redis commands in a call that grants one permit while 900 of 1,000 are in the window; BYTES: sent and received by that call.
 MEMORY: bytes of a key with %d permits in its window.
 gcra without --burst makes no call for each request: its figures are those of a renewal, 2 a second from each worker.
-To see what the limiters do: loadctl limiters --measure
 `
 
 // WriteTable writes the limiters of the table for people.

@@ -16,13 +16,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 )
 
 // variable is the environment variable that names a directory with the commands.
 const variable = "LOADCTL_COMMANDS"
 
 // module is that of the commands, and of this package.
-const module = "github.com/loadctl/loadctl/"
+const module = "github.com/loadctl/loadctl"
 
 // Built is where the commands are.
 type Built struct {
@@ -31,7 +32,7 @@ type Built struct {
 }
 
 // Build builds the two commands, and more packages of this module (examples/pacer), unless make has done so. More
-// packages are always built. The current directory must be in this module.
+// packages are always built. The current directory must be in this module, or in one that replaces it by its folder.
 func Build(more ...string) (Built, error) {
 	ready := os.Getenv(variable)
 	if ready != "" && len(more) == 0 {
@@ -48,15 +49,26 @@ func Build(more ...string) (Built, error) {
 		built.Remove()
 		return Built{}, err
 	}
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
-	for _, p := range packages {
-		args = append(args, module+p)
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+	if out, err := goBuild(dir, packages); err != nil {
 		built.Remove()
 		return Built{}, fmt.Errorf("build the commands: %w\n%s", err, out)
 	}
 	return built, nil
+}
+
+// goBuild builds packages into a directory, by the go.mod of the commands.
+func goBuild(dir string, packages []string) ([]byte, error) {
+	root, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return root, err
+	}
+	args := []string{"build", "-o", dir + string(filepath.Separator)}
+	for _, p := range packages {
+		args = append(args, "./"+p)
+	}
+	build := exec.Command("go", args...)
+	build.Dir = strings.TrimSpace(string(root))
+	return build.CombinedOutput()
 }
 
 // link puts the commands of another directory into this one.

@@ -390,8 +390,7 @@ func routed(o *outputs) {
 // limited is the output of loadctl limiters.
 func limited(o *outputs) {
 	o.print("loadctl limiters")
-	o.print("loadctl limiters gcra --measure --duration 2s --redis embedded:0")
-	o.print("loadctl limiters leaky-bucket --measure --duration 2s")
+	o.print("loadctl limiters gcra")
 }
 
 // gated is a run with a limiter.

@@ -153,9 +153,6 @@ func TestOperatorPermissions(t *testing.T) {
 	running := b.operator(append([]string{"run", "y", "--url", b.web.URL(), "--qps", "100", "--duration", "1s"}, unhurried()...)...)
 	b.guest("y").wait(0)
 	running.wait(0)
-	if _, stderr, code := b.try("limiters", "token-bucket", "--measure", "--duration", "2s", "--window", "100ms"); acceptance() && code != 0 {
-		t.Errorf("limiters: %d, %s", code, stderr) // a slow machine is no place for a measurement
-	}
 	if out := b.examined(); !strings.Contains(out, "were not checked") {
 		t.Errorf("doctor does not say what it could not look at:\n%s", out)
 	}

@@ -1,11 +1,19 @@
+// Command limiters uses each limiter for some seconds, one after the other, and compares what a server saw with what the
+// limiter promises: in runs of two workers, with and without --spread, and in a rush of callers that take all they can
+// get. Workers and server are inside this process, on free ports of 127.0.0.1. So is Redis, unless --redis names one.
+//
+//	go -C lab run ./limiters                                                       # all of them
+//	go -C lab run ./limiters token-bucket --qps 1k --plot "$PWD/token-bucket.svg"  # one, with a chart
 package main
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +26,43 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
+func main() {
+	os.Exit(cli.Main(newCommand(), os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func newCommand() *cobra.Command {
+	var redis cli.Redis
+	var output cli.Output
+	var measuring measureFlags
+	c := &cobra.Command{
+		Use:   "limiters [NAME…]",
+		Short: "Measure what the limiters do",
+		Long: `Use each limiter for some seconds, one after the other, and compare what a server saw with what the limiter promises.
+If a limiter lets more pass than it promises, the exit code is 1.`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(c *cobra.Command, names []string) error {
+			if err := output.Check(); err != nil {
+				return err
+			}
+			chosen, err := limiters.Named(names...)
+			if err != nil {
+				return cli.Config(err)
+			}
+			if err := measuring.check(); err != nil {
+				return cli.Config(err)
+			}
+			return measuring.run(c, &redis, &output, chosen)
+		},
+	}
+	redis.AddFlags(c, "")
+	output.AddFlags(c, "text", "json")
+	measuring.AddFlags(c)
+	return cli.Patient(c) // workers finish what they have begun
+}
+
+// errBeyond says that a limiter broke its promise.
+var errBeyond = errors.New("more arrived than the limiter promises; please report this as a bug")
+
 // The bounds of a measurement: enough to show an effect, too little to overload a machine.
 const (
 	leastMeasured, mostMeasured = 2 * time.Second, time.Minute
@@ -28,17 +73,16 @@ const (
 
 // measured is the result of a measurement.
 type measured struct {
-	QPS      int64           `json:"qps"` // of all workers or callers together
-	Duration time.Duration   `json:"duration_ns"`
-	Window   time.Duration   `json:"window_ns"` // of the limiters that have one
-	Burst    int64           `json:"burst"`     // of those that have one
-	Redis    string          `json:"redis"`     // embedded or given
-	Seen     []limiters.Seen `json:"seen"`
+	QPS      int64         `json:"qps"` // of all workers or callers together
+	Duration time.Duration `json:"duration_ns"`
+	Window   time.Duration `json:"window_ns"` // of the limiters that have one
+	Burst    int64         `json:"burst"`     // of those that have one
+	Redis    string        `json:"redis"`     // embedded or given
+	Seen     []Seen        `json:"seen"`
 }
 
 // measureFlags are the settings of a measurement.
 type measureFlags struct {
-	on       bool
 	qps      string
 	duration cli.Duration
 	burst    cli.Count
@@ -50,7 +94,6 @@ type measureFlags struct {
 
 func (f *measureFlags) AddFlags(c *cobra.Command) {
 	f.duration, f.window = cli.Duration(3*time.Second), cli.Duration(time.Second)
-	c.Flags().BoolVar(&f.on, "measure", false, "run each limiter against a test server, and show what arrived")
 	c.Flags().StringVar(&f.qps, "qps", "500", "`RATE` of all workers or callers together, 10 to 20k per second")
 	c.Flags().Var(&f.duration, "duration", "how long to measure each limiter, 2s to 1m")
 	c.Flags().Var(&f.burst, "burst", "burst of limiters that have one, 1 to 20k requests (default: half a second of the rate)")
@@ -59,15 +102,7 @@ func (f *measureFlags) AddFlags(c *cobra.Command) {
 }
 
 // check validates the flags.
-func (f *measureFlags) check(c *cobra.Command) error {
-	if !f.on {
-		for _, name := range []string{"qps", "duration", "burst", "window", "plot"} {
-			if c.Flags().Changed(name) {
-				return fmt.Errorf("--%s: has an effect only with --measure; give that too", name)
-			}
-		}
-		return nil
-	}
+func (f *measureFlags) check() error {
 	rate, err := pacer.ParseRate(f.qps)
 	if err != nil {
 		return fmt.Errorf("--qps: %w", err)
@@ -100,8 +135,8 @@ func (f *measureFlags) checkLimits() error {
 
 // run measures the chosen limiters and prints the result.
 func (f *measureFlags) run(c *cobra.Command, redis *cli.Redis, output *cli.Output, chosen []limiters.Limiter) error {
-	m := limiters.Measurement{QPS: f.rate, Duration: time.Duration(f.duration), Window: time.Duration(f.window)}
-	m.Burst = cmp.Or(int64(f.burst), limiters.DefaultBurst(f.rate))
+	m := Measurement{QPS: f.rate, Duration: time.Duration(f.duration), Window: time.Duration(f.window)}
+	m.Burst = cmp.Or(int64(f.burst), DefaultBurst(f.rate))
 	done := measured{QPS: m.QPS, Duration: m.Duration, Window: m.Window, Burst: m.Burst, Redis: "given"}
 	if err := redis.Check(); err != nil {
 		return err
@@ -121,7 +156,7 @@ func (f *measureFlags) run(c *cobra.Command, redis *cli.Redis, output *cli.Outpu
 	}
 	fmt.Fprintf(c.ErrOrStderr(), "%s/s for %v each, windows of %v, bursts of %d, Redis %s\n", f.qps, m.Duration, m.Window, done.Burst, done.Redis)
 	var err error
-	done.Seen, err = m.Run(c.Context(), chosen, func(s limiters.Seen) { fmt.Fprintln(c.ErrOrStderr(), s.Line()) })
+	done.Seen, err = m.Run(c.Context(), chosen, func(s Seen) { fmt.Fprintln(c.ErrOrStderr(), s.Line()) })
 	if err != nil {
 		return err
 	}
@@ -129,7 +164,7 @@ func (f *measureFlags) run(c *cobra.Command, redis *cli.Redis, output *cli.Outpu
 	if err := f.draw(done.Seen); err != nil {
 		return err
 	}
-	if err := output.Print(c.OutOrStdout(), explained{chosen, &done}, func(w io.Writer) error { return limiters.WriteSeen(w, done.Seen) }); err != nil {
+	if err := output.Print(c.OutOrStdout(), done, func(w io.Writer) error { return WriteSeen(w, done.Seen) }); err != nil {
 		return err
 	}
 	return beyond(done.Seen)
@@ -146,18 +181,18 @@ func (f *measureFlags) reachable(ctx context.Context, redis *cli.Redis) (string,
 }
 
 // draw writes the plot to the file of --plot.
-func (f *measureFlags) draw(seen []limiters.Seen) error {
+func (f *measureFlags) draw(seen []Seen) error {
 	if f.plot == "" {
 		return nil
 	}
-	if err := f.plot.Write([]byte(limiters.Plot(seen, time.Duration(f.window)))); err != nil {
+	if err := f.plot.Write([]byte(Plot(seen, time.Duration(f.window)))); err != nil {
 		return fmt.Errorf("--plot: %w; give a file in a writable directory", err)
 	}
 	return nil
 }
 
 // beyond returns an error if a limiter let more pass than it promises.
-func beyond(seen []limiters.Seen) error {
+func beyond(seen []Seen) error {
 	var who []string
 	for _, s := range seen {
 		if !s.Within && !slices.Contains(who, s.Title()) {

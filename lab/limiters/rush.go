@@ -1,4 +1,4 @@
-package limiters
+package main
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/limiters"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -37,7 +38,7 @@ type caller struct {
 }
 
 // rush measures callers of the library.
-func (m Measurement) rush(ctx context.Context, l Limiter, url string, s *Seen) error {
+func (m Measurement) rush(ctx context.Context, l limiters.Limiter, url string, s *Seen) error {
 	key := "limiters-" + run.NewID() // used by nobody else; it expires by itself
 	callers := make([]*caller, members)
 	for i := range callers {
@@ -75,13 +76,13 @@ func (m Measurement) rush(ctx context.Context, l Limiter, url string, s *Seen) e
 }
 
 // caller returns a new caller, and a function that ends it.
-func (m Measurement) caller(ctx context.Context, l Limiter, key, url string) (*caller, func(), error) {
+func (m Measurement) caller(ctx context.Context, l limiters.Limiter, key, url string) (*caller, func(), error) {
 	client, err := link.Connect(ctx, m.Redis)
 	if err != nil {
 		return nil, nil, err
 	}
 	var burst []limit.Option
-	if l.bursts {
+	if l.Bursts {
 		burst = []limit.Option{limit.Burst(m.Burst)}
 	}
 	limiter, err := limit.New(l.Name, client, key, limit.PerWindow(m.count(), m.Window), burst...)
@@ -94,7 +95,7 @@ func (m Measurement) caller(ctx context.Context, l Limiter, key, url string) (*c
 		_ = client.Close() // as above
 		return nil, nil, err
 	}
-	c := &caller{limiter: limiter, client: fires, rate: float64(m.QPS), queues: l.queues, want: m.count()}
+	c := &caller{limiter: limiter, client: fires, rate: float64(m.QPS), queues: l.Queues, want: m.count()}
 	return c, func() { cli.Close(fires); cli.Close(client) }, nil
 }
 

@@ -1,4 +1,4 @@
-package limiters
+package main
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/limiters"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/member"
@@ -37,15 +38,15 @@ const (
 var errSlow = errors.New("the run does not end; check that Redis still answers, and stop other work on this machine")
 
 // spec returns the run in which a limiter is measured.
-func (m Measurement) spec(l Limiter, use Use, url string) spec.Spec {
+func (m Measurement) spec(l limiters.Limiter, use Use, url string) spec.Spec {
 	s := spec.Spec{
 		Target: targets.Spec{URL: url}, QPS: pacer.PerSecond(m.QPS), Duration: m.Duration, MinWorkers: members,
 		MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp,
 	}
 	switch {
-	case !l.library: // the schedule alone
+	case !l.Library: // the schedule alone
 		return s
-	case l.bursts:
+	case l.Bursts:
 		s.Burst = m.Burst
 	default:
 		s.Window = m.Window
@@ -55,7 +56,7 @@ func (m Measurement) spec(l Limiter, use Use, url string) spec.Spec {
 }
 
 // fleet measures a run of two workers inside this process.
-func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) error {
+func (m Measurement) fleet(ctx context.Context, l limiters.Limiter, url string, s *Seen) error {
 	client, err := link.Connect(ctx, m.Redis)
 	if err != nil {
 		return err
@@ -96,7 +97,7 @@ func (m Measurement) fleet(ctx context.Context, l Limiter, url string, s *Seen) 
 		calls += w.calls.Load()
 		passed = max(passed, late+2*w.unsure()) // a worker decides by its own clock when a slot is due
 	}
-	if l.library && !l.queues && s.Use == Run { // granted permits leave at once when they are due
+	if l.Library && !l.Queues && s.Use == Run { // granted permits leave at once when they are due
 		passed += ahead
 	}
 	s.Calls = float64(calls) / m.Duration.Seconds()

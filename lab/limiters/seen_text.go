@@ -1,4 +1,4 @@
-package limiters
+package main
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/console/limiters"
 	"github.com/loadctl/loadctl/internal/output/svg"
 )
 
@@ -49,7 +50,7 @@ func (s *Seen) Line() string {
 }
 
 // Title returns the limiter's name and flags.
-func (s *Seen) Title() string { return Limiter{Name: s.Limiter, Flags: s.Flags}.Title() }
+func (s *Seen) Title() string { return limiters.Limiter{Name: s.Limiter, Flags: s.Flags}.Title() }
 
 // Plot draws the arrivals of each 10 ms as SVG: a strip for each row, with lines at the borders of windows.
 func Plot(all []Seen, window time.Duration) string {

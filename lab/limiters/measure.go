@@ -1,4 +1,4 @@
-package limiters
+package main
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/console/limiters"
 	"github.com/loadctl/loadctl/internal/engine/loop"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
@@ -28,10 +29,10 @@ const connections = 64
 // Run measures the limiters in each of their uses and returns the results, after an error those before it. told is
 // called after each use, on the caller's goroutine; it may be nil. If ctx ends, so does the measurement, with the
 // cause. In Redis only keys remain that expire within some seconds.
-func (m Measurement) Run(ctx context.Context, chosen []Limiter, told func(Seen)) ([]Seen, error) {
+func (m Measurement) Run(ctx context.Context, chosen []limiters.Limiter, told func(Seen)) ([]Seen, error) {
 	seen := []Seen{}
 	for _, l := range chosen {
-		for _, use := range l.uses() {
+		for _, use := range uses(l) {
 			s, err := m.measure(ctx, l, use)
 			if ctx.Err() != nil {
 				return seen, context.Cause(ctx)
@@ -50,11 +51,11 @@ func (m Measurement) Run(ctx context.Context, chosen []Limiter, told func(Seen))
 
 // uses returns the uses in which a limiter is measured. Slots are always spread and no caller can ask for them; a queue
 // lets out one request after the other.
-func (l Limiter) uses() []Use {
+func uses(l limiters.Limiter) []Use {
 	switch {
-	case !l.library:
+	case !l.Library:
 		return []Use{Run}
-	case l.queues:
+	case l.Queues:
 		return []Use{Run, Rush}
 	default:
 		return []Use{Run, AtOnce, Rush}
@@ -62,7 +63,7 @@ func (l Limiter) uses() []Use {
 }
 
 // measure measures one use of one limiter.
-func (m Measurement) measure(ctx context.Context, l Limiter, use Use) (Seen, error) {
+func (m Measurement) measure(ctx context.Context, l limiters.Limiter, use Use) (Seen, error) {
 	target, err := arrivals.Start(arrivals.Options{NoPaths: true})
 	if err != nil {
 		return Seen{}, err
@@ -85,8 +86,8 @@ func (m Measurement) measure(ctx context.Context, l Limiter, use Use) (Seen, err
 
 // allow sets what may arrive beyond R·W: the limiter's x, and the requests that can come together because of the time
 // from grant to arrival.
-func (m Measurement) allow(s *Seen, l Limiter, passed time.Duration) {
-	s.Allowed = l.most(m.count(), m.Burst) + float64(m.QPS)*passed.Seconds()
+func (m Measurement) allow(s *Seen, l limiters.Limiter, passed time.Duration) {
+	s.Allowed = l.Most(m.count(), m.Burst) + float64(m.QPS)*passed.Seconds()
 }
 
 // count returns c: the number of permits in a window.

@@ -1,4 +1,4 @@
-package limiters
+package main
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/console/limiters"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -30,15 +31,15 @@ func TestMeasure(t *testing.T) {
 		m := brief(client)
 		defer checkKeys(t, client)
 		if !await.Acceptance() {
-			for _, l := range Table() {
-				for _, use := range l.uses() {
+			for _, l := range limiters.Table() {
+				for _, use := range uses(l) {
 					m.begins(t, client, l, use)
 				}
 			}
 			return
 		}
 		var lines []string
-		seen, err := m.Run(t.Context(), Table(), func(s Seen) { lines = append(lines, s.Line()) })
+		seen, err := m.Run(t.Context(), limiters.Table(), func(s Seen) { lines = append(lines, s.Line()) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +62,7 @@ func TestMeasure(t *testing.T) {
 }
 
 // begins starts a measurement without an end, and ends it when it has sent something.
-func (m Measurement) begins(t *testing.T, client rdb.Client, l Limiter, use Use) {
+func (m Measurement) begins(t *testing.T, client rdb.Client, l limiters.Limiter, use Use) {
 	t.Helper()
 	m.Duration = time.Hour
 	granted := func() []string { return client.Keys(t.Context(), "limit:{limiters-*").Val() }
@@ -134,11 +135,11 @@ func TestBeyond(t *testing.T) {
 	t.Parallel()
 	m := brief(redistest.Start(t).Client())
 	m.QPS, m.Window = 5000, 200*time.Millisecond // 2,000 at a border: more than a slow machine explains
-	liar, err := Named("fixed-window")
+	liar, err := limiters.Named("fixed-window")
 	if err != nil {
 		t.Fatal(err)
 	}
-	liar[0].terms = [3]float64{0, 0, 1}
+	liar[0].Terms = [3]float64{0, 0, 1}
 	await.True(t, "a measurement that detects it", func() bool { // a machine that stands still for a moment explains more
 		s, err := m.measure(t.Context(), liar[0], Rush)
 		if err != nil {
@@ -157,7 +158,7 @@ func TestEnds(t *testing.T) {
 	client := redistest.Embedded(t)
 	over := errors.New("over")
 	for _, use := range []Use{Run, Rush} {
-		chosen, err := Named("token-bucket")
+		chosen, err := limiters.Named("token-bucket")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +179,7 @@ func TestEnds(t *testing.T) {
 	}
 	ended, cancel := context.WithCancelCause(t.Context())
 	cancel(over)
-	if seen, err := brief(client).Run(ended, Table(), nil); !errors.Is(err, over) || len(seen) != 0 {
+	if seen, err := brief(client).Run(ended, limiters.Table(), nil); !errors.Is(err, over) || len(seen) != 0 {
 		t.Errorf("%d seen, %v", len(seen), err)
 	}
 }
@@ -187,7 +188,7 @@ func TestEnds(t *testing.T) {
 func TestLost(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	chosen, err := Named("token-bucket")
+	chosen, err := limiters.Named("token-bucket")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestAway(t *testing.T) {
 	server := redistest.Start(t)
 	m := brief(server.Client())
 	server.Kill()
-	if _, err := m.Run(t.Context(), Table(), nil); err == nil || !strings.HasPrefix(err.Error(), "measure gcra, run: reach Redis at ") {
+	if _, err := m.Run(t.Context(), limiters.Table(), nil); err == nil || !strings.HasPrefix(err.Error(), "measure gcra, run: reach Redis at ") {
 		t.Errorf("%v", err)
 	}
 }
