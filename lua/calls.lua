@@ -2,14 +2,14 @@
 -- check.lua, as the body of a function. It returns what the call says, or nil and an error that names the first wrong
 -- argument.
 
-local SEG = '<llll'
+local RANGE_CALL = '<llll'
 
--- segs: the pieces of a text. If `ordered`, they must be in order and must not overlap.
-local function segs(text, ordered)
+-- readRanges: the ranges of a text. If `ordered`, they must be in order and must not overlap.
+local function readRanges(text, ordered)
   local out, at, last = {}, 1, 0
   if #text % 32 ~= 0 then return nil end
   while at <= #text do
-    local lo, hi, g, k, behind = struct.unpack(SEG, text, at)
+    local lo, hi, g, k, behind = struct.unpack(RANGE_CALL, text, at)
     if lo < last or hi <= lo or hi > 16777216 or math.min(g, k) < 0 or math.max(g, k) > MOST then return nil end
     if ordered then last = hi end
     out[#out + 1], at = { lo = lo, hi = hi, fg = g, fk = k }, behind
@@ -29,7 +29,7 @@ end
 if c.p >= 0 then c.claim = {} end
 if not ARGV[7] then return c end
 local claim
-c.releases, claim, c.laws = segs(ARGV[7], false), segs(ARGV[8] or '', true), ARGV[9] or ''
+c.releases, claim, c.laws = readRanges(ARGV[7], false), readRanges(ARGV[8] or '', true), ARGV[9] or ''
 if not c.releases then return nil, refuse('renew', 'releases') end
 if not claim or (#claim > 0 and not c.claim) then return nil, refuse('renew', 'claim') end
 if c.claim then c.claim = claim end

@@ -15,7 +15,7 @@ type Number struct {
 	Value int64
 }
 
-// Read reads the numbers of a text in their order, and returns the rest of the text. form is core, record, law, piece or bare.
+// Read reads the numbers of a text in their order, and returns the rest of the text. form is core, record, law, range or bare.
 func Read(form, text string) (numbers []Number, rest string, err error) {
 	fields := formOf(form).fields
 	if len(fields) == 0 || len(text) < 8*len(fields) {
@@ -40,13 +40,13 @@ func spread(form, text string) (fields map[string]string, rest string, err error
 	return fields, rest, nil
 }
 
-// piece and bare are how many bytes the forms of these names have. They are constants, as a log may have many pieces.
+// range and bare are how many bytes the forms of these names have. They are constants, as a log may have many ranges.
 const (
-	piece = 6 * 8
-	bare  = 2 * 8
+	rangeSize = 6 * 8
+	bare      = 2 * 8
 )
 
-// circle is the number of places on the circle (segs.lua).
+// circle is the number of places on the circle (ranges.lua).
 const circle = 1 << 24
 
 // Core returns the numbers of a run by their names.
@@ -58,17 +58,17 @@ func Core(text string) (map[string]string, error) {
 	return fields, err
 }
 
-// Piece is a piece [Lo, Hi) of the circle that somebody holds or held, from slot FromK of law FromG on. For the log
+// Range is a range [Lo, Hi) of the circle that somebody holds or held, from slot FromK of law FromG on. For the log
 // it counts from slot SinceK of law SinceG.
-type Piece struct{ Lo, Hi, FromG, FromK, SinceG, SinceK int64 }
+type Range struct{ Lo, Hi, FromG, FromK, SinceG, SinceK int64 }
 
-// Pieces reads pieces as the scripts keep them.
-func Pieces(text string) (out []Piece, err error) {
-	if len(text)%piece != 0 {
+// Ranges reads ranges as the scripts keep them.
+func Ranges(text string) (out []Range, err error) {
+	if len(text)%rangeSize != 0 {
 		return nil, errForm
 	}
-	for ; text != ""; text = text[piece:] {
-		x := Piece{number(text, 0), number(text, 1), number(text, 2), number(text, 3), number(text, 4), number(text, 5)}
+	for ; text != ""; text = text[rangeSize:] {
+		x := Range{number(text, 0), number(text, 1), number(text, 2), number(text, 3), number(text, 4), number(text, 5)}
 		if x.Lo < 0 || x.Hi <= x.Lo || x.Hi > circle || min(x.FromG, x.FromK, x.SinceG, x.SinceK) < 0 {
 			return nil, errForm
 		}
@@ -78,22 +78,22 @@ func Pieces(text string) (out []Piece, err error) {
 }
 
 // Holding reads the record of a member: its fields by name, what it holds, and its target, which has only places.
-func Holding(record string) (fields map[string]string, held, target []Piece, err error) {
+func Holding(record string) (fields map[string]string, held, target []Range, err error) {
 	fields, rest, err := spread("record", record)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	n, _ := strconv.Atoi(fields["held"])
 	to, _ := strconv.Atoi(fields["target"])
-	if n < 0 || to < 0 || n > len(rest)/piece || to > (len(rest)-n*piece)/bare {
+	if n < 0 || to < 0 || n > len(rest)/rangeSize || to > (len(rest)-n*rangeSize)/bare {
 		return nil, nil, nil, errForm
 	}
-	fields["inc"] = rest[n*piece+to*bare:]
+	fields["inc"] = rest[n*rangeSize+to*bare:]
 	for i := range to {
-		at := rest[n*piece+i*bare:]
-		target = append(target, Piece{Lo: number(at, 0), Hi: number(at, 1)})
+		at := rest[n*rangeSize+i*bare:]
+		target = append(target, Range{Lo: number(at, 0), Hi: number(at, 1)})
 	}
-	held, err = Pieces(rest[:n*piece])
+	held, err = Ranges(rest[:n*rangeSize])
 	return fields, held, target, err
 }
 

@@ -28,7 +28,7 @@ local function store()
   if b.made then setLifetimes() end
 end
 
--- makeFree: makes pieces free from a slot on; `whose` says who held them.
+-- makeFree: makes ranges free from a slot on; `whose` says who held them.
 local function makeFree(whose, units, g, k)
   for _, s in ipairs(units) do
     s.fg, s.fk = later(s.fg, s.fk, g, k)
@@ -43,7 +43,7 @@ local function heardOf(m)
   return max(drops - b.hold - EXPIRY_SLACK, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
 end
 
--- endPromise: the owner of m's pieces at a time: m, or nobody if its promise ended before.
+-- endPromise: the owner of m's ranges at a time: m, or nobody if its promise ended before.
 local function endPromise(m, t)
   local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + EXPIRY_SLACK) - EXPIRY_SLACK
   if ends >= t then return owner(m) end
@@ -82,7 +82,7 @@ end
 
 -- remove: somebody says that m is gone. Its clock may have been ahead of this one, by up to STEPPED. In the grace
 -- period others may still claim what it is believed to hold, as a late copy of an old claim may have spoken for it.
--- Until then these pieces are unknown.
+-- Until then these ranges are unknown.
 local function remove(m, state, what)
   if m.state ~= PRESENT then return false end
   if b.grace > 0 then takeBack(m) end
@@ -99,7 +99,7 @@ local function replace(m, inc)
   cache[m.name], touched[m.name], unplaced[m.name] = false, nil, nil
 end
 
--- free: makes all pieces of a kind free from a slot on.
+-- free: makes all ranges of a kind free from a slot on.
 local function free(kind, g, k)
   local units = every(kind)
   clear(kind)
@@ -133,8 +133,8 @@ local function beginGrace()
   local g, k = slot(b.now)
   local list = everybody()
   local ends = {}
-  local function gather(name, segs)
-    for _, s in ipairs(segs) do
+  local function gather(name, ranges)
+    for _, s in ipairs(ranges) do
       g, k = later(g, k, s.sg, s.sk)
       ends[#ends + 1] = { name, s }
     end
@@ -241,7 +241,7 @@ local function advance()
   end
 end
 
--- start: begins when enough members are there. Each gets one piece.
+-- start: begins when enough members are there. Each gets one range.
 local function start()
   local n = staying()
   if b.min == 0 or n < b.min then return end
@@ -264,7 +264,7 @@ local function start()
   event('start', '-', 'first slot in ' .. int(lead / 1000) .. ' ms')
 end
 
--- enter: a new member. It gets a target, but no pieces yet.
+-- enter: a new member. It gets a target, but no ranges yet.
 local function enter(c)
   local old = member(c.worker)
   local m = { name = c.worker, inc = c.inc, seq = 0, weight = c.weight, version = old and old.version + 1 or 1, joins = ENDLESS, state = PRESENT,
@@ -309,7 +309,7 @@ local function claim(m, c)
   setTarget(m, bare(pull(UNASSIGNED, bare(held(m)))))
 end
 
--- releases: takes the pieces that m gives up.
+-- releases: takes the ranges that m gives up.
 local function releases(m, c)
   local any = false
   for _, x in ipairs(c.releases) do
@@ -324,8 +324,8 @@ local function releases(m, c)
   return any
 end
 
--- receive: gives m the free pieces of its target. When the rate is changed, a piece may be free for a moment: a law that
--- begins before the slot from which the piece was given up has no other owner. These slots are given too.
+-- receive: gives m the free ranges of its target. When the rate is changed, a range may be free for a moment: a law that
+-- begins before the slot from which the range was given up has no other owner. These slots are given too.
 local function receive(m)
   if m.leaving or b.free == 0 then return false end
   local got = pull(FREE, minus(target(m), held(m)))
@@ -339,7 +339,7 @@ local function receive(m)
   return true
 end
 
--- joinNeighbours: joins neighbouring pieces once it no longer matters that they came at different times.
+-- joinNeighbours: joins neighbouring ranges once it no longer matters that they came at different times.
 local function joinNeighbours(m)
   if b.now < m.joins then return end
   m.joins = ENDLESS

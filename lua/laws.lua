@@ -1,4 +1,4 @@
--- laws: the laws of a run and how the next ones follow. Included behind schedule.lua and segs.lua.
+-- laws: the laws of a run and how the next ones follow. Included behind schedule.lua and ranges.lua.
 --
 -- A law is { id, t0, c, r0, r1, den, dur, k, base, phase, prev, cut, plan, piece, rest (a piece), ends, stop, clockEpoch,
 -- seed }, see pacer/lease/law.go. live: whether it is in force in its time. last: how many of its slots are asked for. Of one

@@ -147,7 +147,7 @@ func (s *scope) exprs(list []ast.Expr) {
 
 // TestForms asserts that a form names each of its fields once, and that marks are replaced as table.go says.
 func TestForms(t *testing.T) {
-	for _, name := range []string{"core", "record", "law", "piece", "bare", "call", "head"} {
+	for _, name := range []string{"core", "record", "law", "range", "bare", "call", "head"} {
 		f, names := formOf(name), map[string]bool{}
 		for _, x := range f.fields {
 			names[x.Name] = true
@@ -156,8 +156,8 @@ func TestForms(t *testing.T) {
 			t.Errorf("%s: %v name %d fields", name, slices.Sorted(maps.Keys(names)), len(f.fields))
 		}
 	}
-	if len(pieceFields())*8 != piece || len(bareFields())*8 != bare {
-		t.Errorf("a piece has %d numbers, its target %d; want %d and %d bytes", len(pieceFields()), len(bareFields()), piece, bare)
+	if len(rangeFields())*8 != rangeSize || len(bareFields())*8 != bare {
+		t.Errorf("a range has %d numbers, its target %d; want %d and %d bytes", len(rangeFields()), len(bareFields()), rangeSize, bare)
 	}
 	for text, want := range map[string]string{
 		"'<$letters(head)'":         "'<lllllll'",

@@ -10,7 +10,7 @@
 //	take, set_limit, give_back   a limiter of pacer/limit
 //
 // Lua in Redis has no require, so the text of a script is put together from files. What scripts share comes first:
-// struct, state, schedule, arrivals, segs, laws, shares, fleet, calls, lawful, load, check, limiter, bucket. Some of it is the
+// struct, state, schedule, arrivals, ranges, laws, shares, fleet, calls, lawful, load, check, limiter, bucket. Some of it is the
 // body of a function, because few calls need it.
 package lua
 
@@ -62,7 +62,7 @@ func arithmetic(limiter string) string {
 
 // fleet returns what the scripts of a run have in common, as a function: a plain renewal does not call it.
 func fleet() string {
-	return within("fleet", read("schedule")+read("arrivals")+read("segs")+read("laws")+read("shares")+read("fleet"))
+	return within("fleet", read("schedule")+read("arrivals")+read("ranges")+read("laws")+read("shares")+read("fleet"))
 }
 
 // within makes a text the body of a function of one argument, b.
@@ -81,7 +81,7 @@ func read(name string) string {
 // Make creates the state of a run, once.
 func Make() *redis.Script { return redis.NewScript(Text("make")) }
 
-// Renew renews a worker's pieces of the circle.
+// Renew renews a worker's ranges of the circle.
 func Renew() *redis.Script { return redis.NewScript(Text("renew")) }
 
 // Order changes a run. order.lua lists the kinds.

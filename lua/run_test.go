@@ -20,7 +20,7 @@ func makeArgs() []any {
 	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, 0, "", "", ""}
 }
 
-func arcLaws() []lease.Law {
+func rangeLaws() []lease.Law {
 	plan := &lease.Plan{ID: 17, Pieces: []pacer.Piece{{R0: 10, R1: 20, Den: 1, Dur: 1_000_000}}}
 	l := lease.Law{Law: pacer.Law{ID: 17, T0: time.Now().UnixMicro(), R0: 10, R1: 20, Den: 1, Dur: 1_000_000, K: 15}, Plan: plan, Piece: 1, End: pacer.Endless, ClockEpoch: 17}
 	return []lease.Law{l}
@@ -32,7 +32,7 @@ func renewArgs(worker string, seq int, epoch string) []any {
 
 func claimArgs(worker string, seq int) []any {
 	return arguments(lease.Call{Worker: worker, Incarnation: "inc1", Seq: int64(seq), Epoch: "other", Weight: 1,
-		Releases: lease.Segs{{Lo: 1, Hi: 2}}, Claim: &lease.Claim{Held: lease.Segs{{Lo: 5, Hi: 9}}, P: 1, ClockEpoch: 1}, Laws: arcLaws()})
+		Releases: lease.Ranges{{Lo: 1, Hi: 2}}, Claim: &lease.Claim{Held: lease.Ranges{{Lo: 5, Hi: 9}}, P: 1, ClockEpoch: 1}, Laws: rangeLaws()})
 }
 
 func arguments(c lease.Call) []any {
@@ -208,8 +208,8 @@ func TestRenewRefuses(t *testing.T) {
 		b.refuses("renew", "worker or incarnation", right[:2])
 		b.refuses("renew", "numbers", right[:5])
 		for position, name := range map[int]string{7: "releases", 8: "claim"} {
-			for _, segs := range [][]int64{{5, 5, 0, 0}, {-1, 5, 0, 0}, {5, 1<<24 + 1, 0, 0}, {9, 5, 0, 0}, {5, 9, -1, 0}, {5, 9, 0, -1}, {5, 9, 1<<53 + 2, 0}, {5, 9, 0, 1<<53 + 2}, {5, 9, 1}} {
-				b.refuses("renew", name, with(claim, position, packed(segs...)))
+			for _, ranges := range [][]int64{{5, 5, 0, 0}, {-1, 5, 0, 0}, {5, 1<<24 + 1, 0, 0}, {9, 5, 0, 0}, {5, 9, -1, 0}, {5, 9, 0, -1}, {5, 9, 1<<53 + 2, 0}, {5, 9, 0, 1<<53 + 2}, {5, 9, 1}} {
+				b.refuses("renew", name, with(claim, position, packed(ranges...)))
 			}
 		}
 		b.refuses("renew", "claim", with(claim, 8, packed(5, 9, 0, 0, 8, 10, 0, 0)))
@@ -310,7 +310,7 @@ func TestMakeRefuses(t *testing.T) {
 		for _, value := range wrongLimits() {
 			b.refuses("make", "limit", with(right, 13, value))
 		}
-		text, plans := lease.PackLaws(arcLaws())
+		text, plans := lease.PackLaws(rangeLaws())
 		b.refuses("make", "laws", with(right, 15, text))
 		b.refuses("make", "laws", append(with(right, 15, text[8:]), plans[0]))
 		b.refuses("make", "plan", append(with(right, 15, text), "17:0;x"))

@@ -7,14 +7,14 @@
 -- internal/proof/model/share.go do the same. A call handles about AT_ONCE members, and the next call goes on.
 
 local AT_ONCE = 16
-local MAKE_UP = 100000 -- µs: slots of a free piece that are past by no more than this are given too, to be sent late
-local SETTLED = 5000000 -- µs after which new pieces are in force everywhere
+local MAKE_UP = 100000 -- µs: slots of a free range that are past by no more than this are given too, to be sent late
+local SETTLED = 5000000 -- µs after which new ranges are in force everywhere
 
 local cache, touched, unplaced, woken, everyone, entries = {}, {}, {}, {}, false, {}
 
 local function parse(name, text)
   local $names(record), at = struct.unpack(RECORD, text)
-  local bare = at + held * bytes(PIECE)
+  local bare = at + held * bytes(RANGE)
   if min(held, target, state) < 0 or state > REPLACED or bare + target * bytes(BARE) > #text then error('the record is not whole') end
   return { name = name, inc = sub(text, bare + target * bytes(BARE)), seq = seq, weight = weight, version = version, joins = joins, state = state,
     leaving = leaving == 1, giving = giving, missing = missing, units = units, text = text, at = at, holds = held, bare = bare, aims = target }
@@ -30,12 +30,12 @@ local function member(name)
 end
 
 local function held(m)
-  if not m.held then m.held = pieces(m.text, m.at, m.holds) end
+  if not m.held then m.held = unpackRanges(m.text, m.at, m.holds) end
   return m.held
 end
 
 local function target(m)
-  if not m.target then m.target = bares(m.text, m.bare, m.aims) end
+  if not m.target then m.target = unpackBares(m.text, m.bare, m.aims) end
   return m.target
 end
 
@@ -51,14 +51,14 @@ local function touch(m) touched[m.name] = m end
 local function stays(m) return m.state == PRESENT and not m.leaving end
 
 -- setHeld: sets all that m holds.
-local function setHeld(m, segs)
-  m.held, m.owns, m.moved, m.joins, m.version = segs, true, true, b.now + SETTLED, m.version + 1
+local function setHeld(m, ranges)
+  m.held, m.owns, m.moved, m.joins, m.version = ranges, true, true, b.now + SETTLED, m.version + 1
   touch(m)
 end
 
 -- setTarget: sets all that m is to hold.
-local function setTarget(m, segs)
-  m.target, m.aimed, m.moved, m.units = segs, true, true, length(segs)
+local function setTarget(m, ranges)
+  m.target, m.aimed, m.moved, m.units = ranges, true, true, length(ranges)
   unplaced[m.name] = m
   touch(m)
 end
@@ -86,7 +86,7 @@ end
 -- close: ends an entry of the log, and returns where the next one begins.
 local function close(name, s, g, k)
   if not (s.sg < g or (s.sg == g and s.sk < k)) then return s.sg, s.sk end
-  entries[#entries + 1] = struct.pack(PIECE, s.lo, s.hi, s.sg, s.sk, g, k) .. name
+  entries[#entries + 1] = struct.pack(RANGE, s.lo, s.hi, s.sg, s.sk, g, k) .. name
   return g, k
 end
 
@@ -122,7 +122,7 @@ local function staying()
   return redis.call('ZCARD', keys.byLoad)
 end
 
--- takeUnits: takes an amount from a member's target, and returns it: whole small pieces first, then a part of the
+-- takeUnits: takes an amount from a member's target, and returns it: whole small ranges first, then a part of the
 -- next one.
 local function takeUnits(from, amount)
   local moved, units, small = 0, {}, {}
@@ -152,8 +152,8 @@ local function addUnits(to, units)
   woken[to.name] = true
 end
 
--- giveUnassigned: gives a member an amount of some unassigned pieces, and returns the others. beside: only those next to its own
--- pieces.
+-- giveUnassigned: gives a member an amount of some unassigned ranges, and returns the others. beside: only those next to its own
+-- ranges.
 local function giveUnassigned(m, some, amount, beside)
   if amount <= 0 then return some end
   local got, ends = {}, {}
@@ -176,7 +176,7 @@ local function giveUnassigned(m, some, amount, beside)
   return minus(some, got)
 end
 
--- someUnassigned: in a large fleet, as many unassigned pieces as a member has on average.
+-- someUnassigned: in a large fleet, as many unassigned ranges as a member has on average.
 local function someUnassigned(n)
   local most, out = UNITS, {}
   if n > AT_ONCE then most = floor(UNITS / n) end
@@ -189,7 +189,7 @@ local function someUnassigned(n)
   return out
 end
 
--- assign: gives unassigned pieces to the least loaded members, up to one level, those next to their own pieces first. When the run is
+-- assign: gives unassigned ranges to the least loaded members, up to one level, those next to their own ranges first. When the run is
 -- over nobody needs them, and thousands may leave.
 local function assign()
   if b.begun == 0 or b.grace > 0 or b.unassigned == 0 then return end
@@ -211,7 +211,7 @@ local function assign()
 end
 
 -- unassign: gives others what a member was to hold and does not. So a member that leaves keeps its target until it
--- releases a piece. Then the piece is free, and who gets it calls once.
+-- releases a range. Then the range is free, and who gets it calls once.
 local function unassign(m)
   local units = minus(target(m), held(m))
   put(UNASSIGNED, units)
@@ -272,7 +272,7 @@ local function wake(channel)
   end
 end
 
--- gives: the pieces that m holds and is to release.
+-- gives: the ranges that m holds and is to release.
 local function gives(m) return m.leaving and held(m) or minus(held(m), target(m)) end
 
 -- tally: counts how much m is to release, and how much of its target it has not.

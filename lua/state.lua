@@ -1,4 +1,4 @@
--- state: how the state of a run is stored. Included before its scripts, and before segs.lua.
+-- state: how the state of a run is stored. Included before its scripts, and before ranges.lua.
 --
 -- A renewal must be cheap. So it reads four fields of the budget and the record of its member. If nothing has to be
 -- done it writes one field and one score. Numbers are eight bytes each, as in struct.lua.
@@ -9,7 +9,7 @@
 --   workers  name: the record of a member; name/incarnation: the record of one whose name another process has taken
 --   due      members that are present, by the time at which they are gone if they stay silent
 --   byLoad     those of them that stay, by the places per weight
---   unowned    pieces of the circle that nobody holds (free, unknown) or that are in no target (unassigned), by kind and
+--   unowned    ranges of the circle that nobody holds (free, unknown) or that are in no target (unassigned), by kind and
 --            place
 --   laws     every law there ever was, by number
 --   log      who held what from which slot to which: lo, hi, from, to, name/incarnation; no name: nobody
@@ -26,7 +26,7 @@ local HEAD = '<$letters(head)' -- of a reply
 -- over what it held, and then said that it sends nothing any more, HALTED only said so, LOST was silent until its
 -- promise was over, REMOVED is dead as a user says, REPLACED lost its name to another process.
 local OLD, PRESENT, LEFT, HALTED, LOST, REMOVED, REPLACED = 0, 1, 2, 3, 4, 5, 6
-local EXPIRY_SLACK = 50000 -- µs a piece is left alone after its promise
+local EXPIRY_SLACK = 50000 -- µs a range is left alone after its promise
 local STEPPED = 500000             -- a clock that goes back by more begins a new clock epoch
 local LONGEST = 600000000 -- µs at most to wait for a promise of a former server, which may have no end
 
@@ -37,7 +37,7 @@ local SENTINEL_MEMBER = '-------------------------------------------------------
 -- rhythm: time between two calls of a worker, µs, with n members and promises of `hold` (Period in pacer/lease).
 local function rhythm(n, hold) return math.max(500000, math.min(10000 * n, math.max(1000000, 250 * n), math.floor(hold / 4))) end
 
--- soon: the same for a worker that waits for more pieces (Soon in pacer/lease).
+-- soon: the same for a worker that waits for more ranges (Soon in pacer/lease).
 local function soon(n, hold)
   local p = rhythm(n, hold)
   return math.min(p, math.max(100000, math.floor(p / 5), 500 * n))

@@ -33,8 +33,8 @@ func formOf(name string) form {
 		return form{"m.", recordFields()}
 	case "law":
 		return form{"l.", lawFields()}
-	case "piece":
-		return form{"s.", pieceFields()}
+	case "range":
+		return form{"s.", rangeFields()}
 	case "bare":
 		return form{"s.", bareFields()}
 	case "call":
@@ -49,7 +49,7 @@ func formOf(name string) form {
 func coreFields() []Field {
 	return []Field{
 		{Name: "tf", Doc: "when this server was first called"},
-		{Name: "grace", Doc: "when the grace period ends: until then unknown pieces stay unknown; 0 = over"},
+		{Name: "grace", Doc: "when the grace period ends: until then unknown ranges stay unknown; 0 = over"},
 		{Name: "noExpiryBefore", Doc: "no worker expires before"},
 		{Name: "rebalancedAt", Doc: "when shares were last rebalanced"},
 		{Name: "clockEpoch", Doc: "number of the first law of this clock epoch"},
@@ -69,26 +69,26 @@ func coreFields() []Field {
 		{Name: "phase", Doc: "of the newest law: 0 running, 1 paused, 2 stopped, 3 ended"},
 		{Name: "begun", Doc: "1 = there is a law"},
 		{Name: "given", Doc: "1 = a command before the start has given the plan"},
-		{Name: "free", Doc: "number of free pieces"},
-		{Name: "unassigned", Doc: "number of pieces that are in no target"},
+		{Name: "free", Doc: "number of free ranges"},
+		{Name: "unassigned", Doc: "number of ranges that are in no target"},
 	}
 }
 
-// recordFields are the numbers of a member. Then come the pieces that it holds, the pieces of its target, and its
+// recordFields are the numbers of a member. Then come the ranges that it holds, the ranges of its target, and its
 // incarnation.
 func recordFields() []Field {
 	return []Field{
 		{Name: "seq", Doc: "of the last call that changed something"},
 		{Name: "weight", Doc: "its part of the rate is weight / sum of weights"},
 		{Name: "version", Doc: "of what it holds"},
-		{Name: "joins", Doc: "when neighbouring pieces may be joined, µs; 2^52 = there are none; of a departed member: when it last called"},
+		{Name: "joins", Doc: "when neighbouring ranges may be joined, µs; 2^52 = there are none; of a departed member: when it last called"},
 		{Name: "state", Doc: "0 of a former server, 1 present, 2 left, 3 halted, 4 lost, 5 removed, 6 replaced"},
 		{Name: "leaving", Of: "m.leaving and 1 or 0", Doc: "1 = it hands over what it holds"},
 		{Name: "giving", Doc: "places that it holds and is to release"},
 		{Name: "missing", Doc: "places of its target that it does not hold"},
 		{Name: "units", Doc: "places of its target"},
-		{Name: "held", Of: "#held / bytes(PIECE)", Doc: "number of pieces that it holds"},
-		{Name: "target", Of: "#target / bytes(BARE)", Doc: "number of pieces of its target"},
+		{Name: "held", Of: "#held / bytes(RANGE)", Doc: "number of ranges that it holds"},
+		{Name: "target", Of: "#target / bytes(BARE)", Doc: "number of ranges of its target"},
 	}
 }
 
@@ -120,9 +120,9 @@ func lawFields() []Field {
 	}
 }
 
-// pieceFields are the numbers of a piece of the circle that somebody holds, or that is free; bareFields those of one of a
-// target. An entry of the log is a piece: there from is where the owner began, and since where it ended. Its name follows.
-func pieceFields() []Field {
+// pieceFields are the numbers of a range of the circle that somebody holds, or that is free; bareFields those of one of a
+// target. An entry of the log is a range: there from is where the owner began, and since where it ended. Its name follows.
+func rangeFields() []Field {
 	return append(bareFields(), Field{Name: "fg", Doc: "from this law"}, Field{Name: "fk", Doc: "and this slot of it on its owner sends"},
 		Field{Name: "sg", Doc: "since this law"}, Field{Name: "sk", Doc: "and this slot of it the log does not have it"})
 }

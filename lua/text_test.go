@@ -59,7 +59,7 @@ func TestEveryFileIsKnown(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".lua")
-		if !slices.Contains(append(scripts(), "struct", "check", "schedule", "arrivals", "limiter", "bucket", "take", "state", "segs", "laws", "shares", "fleet", "load", "calls", "lawful"), name) {
+		if !slices.Contains(append(scripts(), "struct", "check", "schedule", "arrivals", "limiter", "bucket", "take", "state", "ranges", "laws", "shares", "fleet", "load", "calls", "lawful"), name) {
 			t.Errorf("%s is neither a script nor an include: add it here", file)
 		}
 		if head, _ := header(source(t, name)); !strings.HasPrefix(head, "-- "+name+": ") {

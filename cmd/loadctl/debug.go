@@ -13,7 +13,7 @@ func newDebugCommand(redis *cli.Redis) *cobra.Command {
 	return &cobra.Command{
 		Use:   "debug RUN",
 		Short: "Show the stored state of a run, with the names of its numbers",
-		Long: `Show the state of a run as Redis has it, with the names of its numbers: laws, workers, the pieces
+		Long: `Show the state of a run as Redis has it, with the names of its numbers: laws, workers, the ranges
 that they hold, and who owned what. It also reads a damaged state, and says what is wrong with it.
 The description, which may have secrets, is left out. The output is for people, and changes with the
 version of the state.`,

@@ -128,7 +128,7 @@ func (l *lab) departs() {
 // renew renews once.
 func (l *lab) renew() lease.Reply {
 	l.Helper()
-	reply, err := l.run.Arcs(l.redis.Client()).Renew(l.Context(), l.holder.Call())
+	reply, err := l.run.Leases(l.redis.Client()).Renew(l.Context(), l.holder.Call())
 	if err != nil {
 		l.Fatal(err)
 	}

@@ -24,9 +24,9 @@ func main() {
 	law.K = law.Asks(law.T0 + law.Dur) // how many slots are due before the end
 
 	// Two workers that hold one half of the circle each have the whole, every slot once.
-	for i, arc := range []circle.Arc{{Lo: 0, N: circle.Units / 2}, {Lo: circle.Units / 2, N: circle.Units / 2}} {
-		fmt.Printf("worker %d sends %d of %d requests:\n", i+1, arc.Count(0, law.K), law.K)
-		for w := arc.Walk(0); w.Ordinal() < law.K; w.Next() {
+	for i, half := range []circle.Range{{Lo: 0, N: circle.Units / 2}, {Lo: circle.Units / 2, N: circle.Units / 2}} {
+		fmt.Printf("worker %d sends %d of %d requests:\n", i+1, half.Count(0, law.K), law.K)
+		for w := half.Walk(0); w.Ordinal() < law.K; w.Next() {
 			fmt.Printf("  slot %d is due after %v\n", w.Ordinal(), time.Duration(law.Due(w.Ordinal())).Round(time.Microsecond))
 		}
 	}

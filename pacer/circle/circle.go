@@ -30,11 +30,11 @@ const (
 //	v(q) = (q mod Units)·G mod Units
 func At(q int64) int64 { return q % Units * G % Units }
 
-// An Arc is the places Lo … Lo+N−1, with 0 ≤ Lo and Lo+N ≤ Units. It does not cross zero.
-type Arc struct{ Lo, N int64 }
+// A Range is the places Lo … Lo+N−1, with 0 ≤ Lo and Lo+N ≤ Units. It does not cross zero.
+type Range struct{ Lo, N int64 }
 
 // Has reports whether an ordinal is in the arc.
-func (a Arc) Has(q int64) bool {
+func (a Range) Has(q int64) bool {
 	o := At(q) - a.Lo
 	return o >= 0 && o < a.N
 }
@@ -45,7 +45,7 @@ func (a Arc) Has(q int64) bool {
 //	d1 > d2: up by d1 − d2;  d1 < d2: down by d2 − d1
 //
 // At the end d1 + d2 ≥ N, as before the last turn the longer of the two was at least N.
-func (a Arc) steps() (n1, d1, n2, d2 int64) {
+func (a Range) steps() (n1, d1, n2, d2 int64) {
 	n1, d1, n2, d2 = 1, G, 1, Units-G
 	for max(d1, d2) >= a.N {
 		switch {
@@ -67,7 +67,7 @@ type Walk struct {
 }
 
 // Walk begins at the first ordinal of the arc at or after q. The arc must not be empty.
-func (a Arc) Walk(q int64) Walk {
+func (a Range) Walk(q int64) Walk {
 	w := Walk{q: a.First(q), n: a.N}
 	w.o = At(w.q) - a.Lo
 	w.n1, w.d1, w.n2, w.d2 = a.steps()
@@ -100,7 +100,7 @@ func (w *Walk) Next() {
 // First returns the first ordinal of the arc at or after q. That is q + j with the least j for which
 //
 //	(Lo − v(q)) mod Units ≤ j·G mod Units ≤ (Lo − v(q)) mod Units + N − 1
-func (a Arc) First(q int64) int64 {
+func (a Range) First(q int64) int64 {
 	if a.Has(q) {
 		return q
 	}
@@ -120,7 +120,7 @@ func reach(a, m, lo, hi int64) int64 {
 }
 
 // Count returns how many ordinals of the arc are in [from, to).
-func (a Arc) Count(from, to int64) int64 {
+func (a Range) Count(from, to int64) int64 {
 	if to <= from {
 		return 0
 	}
@@ -132,7 +132,7 @@ func (a Arc) Count(from, to int64) int64 {
 // nothing is negative:
 //
 //	q div Units · N + Σ_{i < q mod Units} (⌊(x+2·Units)/Units⌋ − ⌊(x+2·Units−N)/Units⌋)
-func (a Arc) below(q int64) int64 {
+func (a Range) below(q int64) int64 {
 	rest := q % Units
 	return q/Units*a.N + floors(rest, 2*Units-a.Lo) - floors(rest, 2*Units-a.Lo-a.N)
 }
@@ -156,7 +156,7 @@ func floors(n, b int64) (sum int64) {
 const shardG = 6_949_351
 
 // Shard returns which of a worker's shards sends an ordinal. It depends on the ordinal alone. So a shard that has not
-// yet taken up a new list of pieces never sends a slot of another shard.
+// yet taken up a new list of ranges never sends a slot of another shard.
 //
 //	⌊(q·g mod Units) · shards / Units⌋
 func Shard(q, shards int64) int64 { return q % Units * shardG % Units * shards / Units }

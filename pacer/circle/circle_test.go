@@ -8,12 +8,12 @@ import (
 )
 
 // arcs returns random arcs of all sizes, and arcs at the borders.
-func arcs(rng *rand.Rand, n int) []Arc {
-	out := []Arc{{0, Units}, {0, 1}, {Units - 1, 1}, {0, 2}, {1, Units - 1}, {0, Units / 2}, {Units / 2, Units / 2}, {0, G}, {0, Units - G}, {5, G + 1}}
+func arcs(rng *rand.Rand, n int) []Range {
+	out := []Range{{0, Units}, {0, 1}, {Units - 1, 1}, {0, 2}, {1, Units - 1}, {0, Units / 2}, {Units / 2, Units / 2}, {0, G}, {0, Units - G}, {5, G + 1}}
 	for range n {
 		size := 1 + rng.Int64N(1<<(1+rng.IntN(24)))
 		size = min(size, Units)
-		out = append(out, Arc{Lo: rng.Int64N(Units - size + 1), N: size})
+		out = append(out, Range{Lo: rng.Int64N(Units - size + 1), N: size})
 	}
 	return out
 }
@@ -48,7 +48,7 @@ func TestWalkCountBruteForce(t *testing.T) {
 // TestPeriod walks a whole period of each arc: N ordinals, each once, and then the first of the next period.
 func TestPeriod(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
-	for _, a := range append(arcs(rng, 40), Arc{0, Units / 3}) {
+	for _, a := range append(arcs(rng, 40), Range{0, Units / 3}) {
 		w := a.Walk(0)
 		first := w.Ordinal()
 		for i := range a.N {
@@ -77,7 +77,7 @@ func TestPartition(t *testing.T) {
 		q0, sum := rng.Int64N(1<<40), int64(0)
 		q1 := q0 + rng.Int64N(1<<40)
 		for i := 1; i < len(cuts); i++ {
-			sum += Arc{cuts[i-1], cuts[i] - cuts[i-1]}.Count(q0, q1)
+			sum += Range{cuts[i-1], cuts[i] - cuts[i-1]}.Count(q0, q1)
 		}
 		if sum != q1-q0 {
 			t.Fatalf("%d arcs count %d of %d ordinals", len(cuts)-1, sum, q1-q0)
@@ -134,7 +134,7 @@ func TestCountInDoubles(t *testing.T) {
 
 // evenness returns the variation of the gaps between ordinals, and the most ordinals in a window, as a multiple of
 // max(1, share).
-func evenness(a Arc, window int64, own func(q int64) bool) (variation, most float64) {
+func evenness(a Range, window int64, own func(q int64) bool) (variation, most float64) {
 	var qs []int64
 	for w := a.Walk(0); len(qs) < 200_000 && w.Ordinal() < 16*Units; w.Next() {
 		if own(w.Ordinal()) {
@@ -165,7 +165,7 @@ func TestEvenness(t *testing.T) {
 		workers, rate   int64
 		variation, most float64
 	}{{3, 3_000, 0.32, 1.05}, {50, 5_000, 0.28, 1.7}, {1_000, 20_000, 0.29, 1.05}, {10_000, 10_000_000, 0.40, 1.15}} {
-		a := Arc{Lo: 0, N: Units / c.workers}
+		a := Range{Lo: 0, N: Units / c.workers}
 		variation, most := evenness(a, c.rate/40, all)
 		t.Logf("%d workers, %d/s: variation %.2f, most in 25 ms %.2f", c.workers, c.rate, variation, most)
 		if variation > c.variation || most > c.most {
@@ -191,7 +191,7 @@ func TestEvenness(t *testing.T) {
 func TestShard(t *testing.T) {
 	for _, shards := range []int64{1, 2, 3, 8, 16} {
 		for _, workers := range []int64{1, 3, 50} {
-			a := Arc{Lo: 0, N: Units / workers}
+			a := Range{Lo: 0, N: Units / workers}
 			counts := make([]int64, shards)
 			w := a.Walk(0)
 			for range 1000 * shards {
@@ -215,14 +215,14 @@ func TestShard(t *testing.T) {
 func BenchmarkWalk(b *testing.B) {
 	for _, workers := range []int64{3, 100, 10_000} {
 		b.Run(fmt.Sprint("share 1 in ", workers), func(b *testing.B) {
-			w := Arc{Lo: 0, N: Units / workers}.Walk(0)
+			w := Range{Lo: 0, N: Units / workers}.Walk(0)
 			for b.Loop() {
 				w.Next()
 			}
 		})
 	}
 	b.Run("shard of 16", func(b *testing.B) { // for each slot of its own it walks 16
-		w := Arc{Lo: 0, N: Units / 3}.Walk(0)
+		w := Range{Lo: 0, N: Units / 3}.Walk(0)
 		for b.Loop() {
 			for w.Next(); Shard(w.Ordinal(), 16) != 0; w.Next() {
 			}
@@ -231,14 +231,14 @@ func BenchmarkWalk(b *testing.B) {
 }
 
 func BenchmarkCount(b *testing.B) {
-	a := Arc{Lo: 12345, N: Units / 3}
+	a := Range{Lo: 12345, N: Units / 3}
 	for q := int64(0); b.Loop(); q += 9_999_991 {
 		a.Count(0, q)
 	}
 }
 
 func BenchmarkFirst(b *testing.B) {
-	a := Arc{Lo: 12345, N: Units / 10_000}
+	a := Range{Lo: 12345, N: Units / 10_000}
 	for q := int64(0); b.Loop(); q += 9_999_991 {
 		a.First(q)
 	}

@@ -83,10 +83,10 @@ func ReadReply(texts []string, known *Laws) (r Reply, err error) {
 	if len(texts) == 1 {
 		return r, nil
 	}
-	if r.List, err = readSegs(texts[1], 4); err != nil {
+	if r.List, err = readRanges(texts[1], 4); err != nil {
 		return Reply{}, fmt.Errorf("read a reply: list: %w", err)
 	}
-	if r.Give, err = readSegs(texts[2], 2); err != nil {
+	if r.Give, err = readRanges(texts[2], 2); err != nil {
 		return Reply{}, fmt.Errorf("read a reply: give: %w", err)
 	}
 	if r.Laws, err = ReadLaws(texts[3], texts[4:], known); err != nil {
@@ -123,7 +123,7 @@ func ReadMessage(s string, known *Laws) ([]Law, error) {
 	return laws, nil
 }
 
-func (s Segs) pack() string {
+func (s Ranges) pack() string {
 	b := make([]byte, 0, 32*len(s))
 	for _, x := range s {
 		b = pack(b, x.Lo, x.Hi, x.From.G, x.From.K)
@@ -131,20 +131,20 @@ func (s Segs) pack() string {
 	return string(b)
 }
 
-// readSegs reads pieces of two numbers each, or of four with their first slot.
-func readSegs(s string, of int) (Segs, error) {
+// readSegs reads ranges of two numbers each, or of four with their first slot.
+func readRanges(s string, of int) (Ranges, error) {
 	v, err := unpack(s, of)
 	if err != nil {
 		return nil, err
 	}
-	var out Segs
+	var out Ranges
 	for at := int64(0); len(v) > 0; v = v[of:] {
-		x := Seg{Lo: v[0], Hi: v[1]}
+		x := Range{Lo: v[0], Hi: v[1]}
 		if of == 4 {
 			x.From = Pos{v[2], v[3]}
 		}
 		if x.Lo < at || x.Hi <= x.Lo || x.Hi > circle.Units || min(x.From.G, x.From.K) < 0 || max(x.From.G, x.From.K) > most {
-			return nil, fmt.Errorf("pieces are not in order on the circle: %w", errForm)
+			return nil, fmt.Errorf("ranges are not in order on the circle: %w", errForm)
 		}
 		at = x.Hi
 		out = append(out, x)
@@ -220,7 +220,7 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 	}
 	if l.Left != (pacer.Piece{}) {
 		if err := l.Left.Check(); err != nil {
-			return Law{}, fmt.Errorf("the rest of a piece: %w", err)
+			return Law{}, fmt.Errorf("the rest of a range: %w", err)
 		}
 	}
 	for _, x := range []int64{l.ID, l.Base, l.Prev, l.Cut, v[12], v[13], l.End, l.Stop, l.ClockEpoch} {

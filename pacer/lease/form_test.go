@@ -22,14 +22,14 @@ func sampleLaws() []Law {
 func sampleReply() []string {
 	laws, plans := PackLaws(sampleLaws())
 	head := string(pack(nil, 3, 17, 1_700_000_000_500_000, 1_700_000_010_500_000, 2, 500_000, 4)) + "OK|abc"
-	list := Segs{{Lo: 0, Hi: 100, From: Pos{17, 3}}, {Lo: 100, Hi: circle.Units}}
+	list := Ranges{{Lo: 0, Hi: 100, From: Pos{17, 3}}, {Lo: 100, Hi: circle.Units}}
 	return append([]string{head, list.pack(), string(pack(nil, 5, 9)), laws}, plans...)
 }
 
 func TestReply(t *testing.T) {
 	r, err := ReadReply(sampleReply(), nil)
 	want := Reply{Status: OK, Seq: 3, Epoch: "abc", ClockEpoch: 17, Now: 1_700_000_000_500_000, P: 1_700_000_010_500_000, Members: 2, Wait: 500_000, Version: 4,
-		List: Segs{{Lo: 0, Hi: 100, From: Pos{17, 3}}, {Lo: 100, Hi: circle.Units}}, Give: Segs{{Lo: 5, Hi: 9}}, Laws: sampleLaws()}
+		List: Ranges{{Lo: 0, Hi: 100, From: Pos{17, 3}}, {Lo: 100, Hi: circle.Units}}, Give: Ranges{{Lo: 5, Hi: 9}}, Laws: sampleLaws()}
 	if err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v, %v; want %+v", r, err, want)
 	}
@@ -61,12 +61,12 @@ func TestWrongReplies(t *testing.T) {
 		"no epoch":            with(0, head[:56]+"OK"),
 		"a long epoch":        with(0, head+strings.Repeat("x", 64)),
 		"a negative number":   with(0, string(pack(nil, -1))+head[8:]),
-		"half a piece":        with(1, sampleReply()[1][:63]),
-		"pieces out of order": with(1, Segs{{Lo: 5, Hi: 9}, {Lo: 8, Hi: 10}}.pack()),
-		"an empty piece":      with(2, string(pack(nil, 5, 5))),
+		"half a range":        with(1, sampleReply()[1][:63]),
+		"ranges out of order": with(1, Ranges{{Lo: 5, Hi: 9}, {Lo: 8, Hi: 10}}.pack()),
+		"an empty range":      with(2, string(pack(nil, 5, 5))),
 		"off the circle":      with(2, string(pack(nil, 5, circle.Units+1))),
 		"before the circle":   with(2, string(pack(nil, -5, 1))),
-		"a slot before all":   with(1, Segs{{Lo: 5, Hi: 9, From: Pos{-1, 0}}}.pack()),
+		"a slot before all":   with(1, Ranges{{Lo: 5, Hi: 9, From: Pos{-1, 0}}}.pack()),
 		"half a law":          with(3, sampleReply()[3][:200]),
 		"no plan":             sampleReply()[:4],
 		"a plan of nothing":   with(4, "17:0;"),
@@ -77,7 +77,7 @@ func TestWrongReplies(t *testing.T) {
 		"a law's phase":       laws(func(l *Law) { l.Phase = 4 }),
 		"a law's base":        laws(func(l *Law) { l.Base = -1 }),
 		"a law before itself": laws(func(l *Law) { l.Prev = 18 }),
-		"a law's piece":       laws(func(l *Law) { l.Piece = 3 }),
+		"a law's range":       laws(func(l *Law) { l.Piece = 3 }),
 		"a law's rest":        laws(func(l *Law) { l.Left.R1 = 9 }),
 	} {
 		r, err := ReadReply(texts, nil)
@@ -122,7 +122,7 @@ func TestCallArgs(t *testing.T) {
 	if got := plain.Args(); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	plain.Claim, plain.Laws = &Claim{Held: Segs{{Lo: 1, Hi: 2}}, P: 9, ClockEpoch: 8}, sampleLaws()
+	plain.Claim, plain.Laws = &Claim{Held: Ranges{{Lo: 1, Hi: 2}}, P: 9, ClockEpoch: 8}, sampleLaws()
 	if got := plain.Args(); len(got) != 8 || len(got[4]) != 0 || len(got[5]) != 32 || len(got[6]) != 2*lawBytes || got[7] != sampleLaws()[0].Plan.String() {
 		t.Errorf("%q", got)
 	}

@@ -8,15 +8,15 @@ import (
 
 // The times of a release.
 const (
-	releaseLead = 600_000    // µs from the decision to give a piece up to the first slot that is not sent any more
+	releaseLead = 600_000    // µs from the decision to give a range up to the first slot that is not sent any more
 	keepLaws    = 10_000_000 // µs that a law is remembered after its end
 	minLead     = 200_000    // µs; a release that would come later than this before its slot gets a later slot
 )
 
-// An Ending is a piece that was given up: the first slot that the worker does not send any more, and the promise it
+// An Ending is a range that was given up: the first slot that the worker does not send any more, and the promise it
 // is under.
 type Ending struct {
-	Seg
+	Range
 	End  Pos
 	P    int64 // µs
 	id   int   // 1, 2, …
@@ -30,7 +30,7 @@ type View struct {
 	Version    int // 1, 2, …
 	ClockEpoch int64
 	Laws       *Laws
-	Held       Segs
+	Held       Ranges
 	Now        int64 // when the server made it, µs: a law that is not known ends no other law before that
 	P          int64 // Held is promised until P, µs
 	Ending     []Ending
@@ -45,15 +45,15 @@ type Holder struct {
 	view                View
 	seq                 int64
 	epoch               string
-	known               int64 // newest law of all replies
-	list                Segs  // of the last reply that had one
-	version             int64 // of list
-	call                *Call // the call that is not answered yet; nil = none
-	claim               bool  // the next call is a claim
+	known               int64  // newest law of all replies
+	list                Ranges // of the last reply that had one
+	version             int64  // of list
+	call                *Call  // the call that is not answered yet; nil = none
+	claim               bool   // the next call is a claim
 	leaving             Leaving
 	last                Pos // after Halt: from here on nothing is sent
 	agreed              int // all shards go by the View of this version or a later one
-	given               int // number of pieces given up
+	given               int // number of ranges given up
 }
 
 // NewHolder returns a worker that has heard nothing yet.
@@ -90,7 +90,7 @@ func (h *Holder) Call() Call {
 		c.Claim, c.Laws = &Claim{Held: h.view.Held, P: h.view.P, ClockEpoch: h.view.ClockEpoch}, h.view.Laws.All()
 	} else {
 		if h.leaving == Halted {
-			c.Releases = Segs{{Lo: 0, Hi: circle.Units, From: h.last}}
+			c.Releases = Ranges{{Lo: 0, Hi: circle.Units, From: h.last}}
 		}
 		h.view.Ending = slices.Clone(h.view.Ending)
 		for i := range h.view.Ending {
@@ -99,7 +99,7 @@ func (h *Holder) Call() Call {
 				continue
 			}
 			e.sent = true
-			c.Releases = append(c.Releases, Seg{Lo: e.Lo, Hi: e.Hi, From: e.End})
+			c.Releases = append(c.Releases, Range{Lo: e.Lo, Hi: e.Hi, From: e.End})
 		}
 	}
 	h.call = &c
@@ -122,7 +122,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 		if h.leaving == Halted { // what is due before was its own
 			for _, s := range h.view.Held {
 				h.given++
-				h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Seg: s, id: h.given, End: Later(h.last, s.From), P: h.view.P, sent: true})
+				h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Range: s, id: h.given, End: Later(h.last, s.From), P: h.view.P, sent: true})
 			}
 		}
 		h.view.Held = nil
@@ -153,20 +153,20 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	return false
 }
 
-// lapse forgets pieces that were to be given up and that the server has freed itself, as their promise had ended. A claim
+// lapse forgets ranges that were to be given up and that the server has freed itself, as their promise had ended. A claim
 // must not take them back. If the server has given one to this worker again, it is held like any other.
 func (h *Holder) lapse() {
 	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool {
-		return !e.sent && !slices.ContainsFunc(h.list, func(s Seg) bool { return s.Lo <= e.Lo && e.Hi <= s.Hi && s.From == e.From })
+		return !e.sent && !slices.ContainsFunc(h.list, func(s Range) bool { return s.Lo <= e.Lo && e.Hi <= s.Hi && s.From == e.From })
 	})
 }
 
-// unreported returns the pieces given up that the called server could not know of.
-func (h *Holder) unreported(call *Call) (out Segs) {
+// unreported returns the ranges given up that the called server could not know of.
+func (h *Holder) unreported(call *Call) (out Ranges) {
 	for _, e := range h.view.Ending {
-		told := slices.ContainsFunc(call.Releases, func(x Seg) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
+		told := slices.ContainsFunc(call.Releases, func(x Range) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
 		if !told && !e.sent {
-			out = out.Plus(Segs{e.Seg}.Minus(out))
+			out = out.Plus(Ranges{e.Range}.Minus(out))
 		}
 	}
 	return out
@@ -183,14 +183,14 @@ func (h *Holder) Learn(laws []Law) {
 	}
 }
 
-// takeBack keeps the pieces that were to be given up and that no server knows of.
+// takeBack keeps the ranges that were to be given up and that no server knows of.
 func (h *Holder) takeBack() {
 	var keep []Ending
 	for _, e := range h.view.Ending {
 		if e.sent {
 			keep = append(keep, e)
 		} else {
-			h.view.Held = h.view.Held.Plus(Segs{e.Seg})
+			h.view.Held = h.view.Held.Plus(Ranges{e.Range})
 		}
 	}
 	if len(keep) != len(h.view.Ending) {
@@ -199,22 +199,22 @@ func (h *Holder) takeBack() {
 	}
 }
 
-// giveUp chooses from which slot on pieces are given up.
-func (h *Holder) giveUp(now int64, give Segs) {
+// giveUp chooses from which slot on ranges are given up.
+func (h *Holder) giveUp(now int64, give Ranges) {
 	for _, g := range give {
-		in, out := h.view.Held.Split(Segs{g})
+		in, out := h.view.Held.Split(Ranges{g})
 		h.view.Held = out
 		at := now + releaseLead
 		for _, s := range in {
 			end := Later(h.view.Laws.Pos(at), s.From)
 			h.given++
-			h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Seg: s, id: h.given, End: end, P: h.view.P, at: at, view: h.view.Version + 1})
+			h.view.Ending = append(slices.Clip(h.view.Ending), Ending{Range: s, id: h.given, End: end, P: h.view.P, at: at, view: h.view.Version + 1})
 		}
 	}
 }
 
 // Agreed is told that all shards go by this View or a later one, and how far they have looked. It reports whether a
-// piece can be released. If a piece's end is too near, it chooses a later one.
+// range can be released. If a range's end is too near, it chooses a later one.
 func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 	h.agreed = max(h.agreed, version)
 	h.view.Ending = slices.Clone(h.view.Ending)
@@ -238,7 +238,7 @@ func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 	return release
 }
 
-// dropOld forgets pieces given up whose last slot was due long ago.
+// dropOld forgets ranges given up whose last slot was due long ago.
 func (h *Holder) dropOld(now int64) {
 	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool { return e.sent && e.at+1_000_000 < now })
 }

@@ -15,7 +15,7 @@ func TestAgreedFarAhead(t *testing.T) {
 	h := NewHolder("w", "1", 1)
 	seq := h.Call().Seq
 	h.Heard(now, Reply{Status: OK, Seq: seq, Epoch: "e", ClockEpoch: 1, Now: now, P: 60_000_000, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)},
-		List: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, Give: Segs{{Lo: 0, Hi: circle.Units / 2}}})
+		List: Ranges{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, Give: Ranges{{Lo: 0, Hi: circle.Units / 2}}})
 	if h.Agreed(h.View().Version, now, now+ahead) {
 		t.Fatal("it releases what its shards have looked at")
 	}
@@ -28,8 +28,8 @@ func TestAgreedFarAhead(t *testing.T) {
 	}
 }
 
-// TestLapse: a worker was asked for pieces, and its promise ended before its shards agreed to the end. The server freed the
-// pieces, and gave one of them to this worker again. Then the worker holds that one, and its claim has nothing else.
+// TestLapse: a worker was asked for ranges, and its promise ended before its shards agreed to the end. The server freed the
+// ranges, and gave one of them to this worker again. Then the worker holds that one, and its claim has nothing else.
 func TestLapse(t *testing.T) {
 	const now = 2_000_000
 	h := NewHolder("w", "1", 1)
@@ -37,7 +37,7 @@ func TestLapse(t *testing.T) {
 		r.Seq, r.Epoch, r.ClockEpoch, r.Now, r.P = h.Call().Seq, "e", 1, now, now+500_000
 		h.Heard(now, r)
 	}
-	old, again := Segs{{Lo: 0, Hi: 100, From: Pos{1, 0}}, {Lo: 200, Hi: 300, From: Pos{1, 0}}}, Segs{{Lo: 200, Hi: 300, From: Pos{1, 60}}}
+	old, again := Ranges{{Lo: 0, Hi: 100, From: Pos{1, 0}}, {Lo: 200, Hi: 300, From: Pos{1, 0}}}, Ranges{{Lo: 200, Hi: 300, From: Pos{1, 60}}}
 	hear(Reply{Status: OK, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)}, List: old, Give: old.Bare()})
 	if len(h.View().Ending) != 2 || len(h.View().Held) != 0 {
 		t.Fatalf("asked for all, it holds %v and gives up %v", h.View().Held, h.View().Ending)

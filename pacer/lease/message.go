@@ -6,10 +6,10 @@ type Call struct {
 	Seq                 int64
 	Epoch               string // of the last reply; "" = none was heard
 	Weight              int64
-	Known               int64 // the newest law of all replies
-	Laws                []Law // learnt elsewhere since the last reply; with a Claim all of them
-	Version             int64 // of the list in the last reply; 0 = send the list
-	Releases            Segs  // pieces that the worker has given up, each from a slot on
+	Known               int64  // the newest law of all replies
+	Laws                []Law  // learnt elsewhere since the last reply; with a Claim all of them
+	Version             int64  // of the list in the last reply; 0 = send the list
+	Releases            Ranges // ranges that the worker has given up, each from a slot on
 	Claim               *Claim
 	Leaving             Leaving
 }
@@ -26,7 +26,7 @@ const (
 
 // Claim tells a server that may have forgotten what the worker holds, and until when.
 type Claim struct {
-	Held       Segs
+	Held       Ranges
 	P          int64
 	ClockEpoch int64
 }
@@ -52,9 +52,9 @@ type Reply struct {
 	ClockEpoch int64
 	Now, P     int64 // µs; all in List is promised until P
 	Members    int64
-	Wait       int64 // until the next call, µs
-	Version    int64 // 1, 2, … of List: changes when List does
-	List       Segs  // all that the worker holds; nil if its Version is the call's
-	Give       Segs  // what of it to give up
-	Laws       []Law // newer than Known
+	Wait       int64  // until the next call, µs
+	Version    int64  // 1, 2, … of List: changes when List does
+	List       Ranges // all that the worker holds; nil if its Version is the call's
+	Give       Ranges // what of it to give up
+	Laws       []Law  // newer than Known
 }

@@ -219,7 +219,7 @@ func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 
 var (
 	// ErrHeld says that the worker could not hand over what it holds. It must send nothing any more.
-	ErrHeld = errors.New("could not hand over this worker's pieces to other workers")
+	ErrHeld = errors.New("could not hand over this worker's ranges to other workers")
 	// ErrSilence says that the run is over by its laws, and that Redis has not answered for so long that nobody will
 	// tell.
 	ErrSilence = errors.New("Redis does not answer, and the run's planned end is past") //nolint:staticcheck // a name
@@ -394,7 +394,7 @@ func (r *Renewer) publish() {
 	}
 }
 
-// agreed takes note of the View that the shards go by. It reports whether there is a piece to release.
+// agreed takes note of the View that the shards go by. It reports whether there is a range to release.
 func (r *Renewer) agreed() (release bool) {
 	version, reached := r.Sink.Taken()
 	release = r.holder.Agreed(version, r.now(), reached)

@@ -13,7 +13,7 @@ import (
 const never = math.MaxInt64
 
 // Slots are those of one shard, in the order of due times, by the newest View that it has taken up. Each slot is
-// given out once, whatever the views were before: each piece has a cursor, which never goes back. One goroutine uses
+// given out once, whatever the views were before: each range has a cursor, which never goes back. One goroutine uses
 // it. Make it with NewSlots.
 type Slots struct {
 	shard, shards int64
@@ -32,18 +32,18 @@ type Slots struct {
 // Bounds of what Again knows.
 const (
 	mostEarly = 1 << 20 // ordinals; later ones are not kept
-	passed    = 100_000 // ordinals after which one is forgotten: a piece may come back for a while
+	passed    = 100_000 // ordinals after which one is forgotten: a range may come back for a while
 
 	mostDropped = 1 << 16 // ordinals; then all are forgotten, and count as sent
 )
 
-// cursor walks those slots of one piece that belong to this shard.
+// cursor walks those slots of one range that belong to this shard.
 type cursor struct {
 	lo, hi    int64
-	id        int   // of an Ending; 0 = the piece is held
-	inherited bool  // an old cursor was in this piece
+	id        int   // of an Ending; 0 = the range is held
+	inherited bool  // an old cursor was in this range
 	apart     bool  // of an Ending that is still there: it counts what it has decided
-	end       Pos   // from here on the piece belongs to another worker; endless() = it is held
+	end       Pos   // from here on the range belongs to another worker; endless() = it is held
 	p         int64 // slots due then or later are not promised, µs
 	next      Pos   // all slots before are decided
 	from      Pos   // those from here on by this cursor, and earlier ones elsewhere
@@ -54,7 +54,7 @@ type cursor struct {
 	due  int64
 }
 
-// endless is the end of a piece that is not given up.
+// endless is the end of a range that is not given up.
 func endless() Pos { return Pos{math.MaxInt64, 0} }
 
 // NewSlots returns shard `shard` of `shards`, with no slots.
@@ -148,8 +148,8 @@ func (s *Slots) Take(v *View) {
 	s.unite()
 }
 
-// Learn goes by the laws of another View, and by the pieces and the promise of the View in force. A worker that was away
-// may hear of laws together with the loss of its pieces. Until its promise ended, slots of these laws were its own. A piece
+// Learn goes by the laws of another View, and by the ranges and the promise of the View in force. A worker that was away
+// may hear of laws together with the loss of its ranges. Until its promise ended, slots of these laws were its own. A range
 // that only the other View gives up ends where that View says: this may be before these laws. The caller then takes what is
 // due, and goes by the whole View.
 func (s *Slots) Learn(other *View) {
@@ -170,7 +170,7 @@ func (s *Slots) Learn(other *View) {
 	}
 }
 
-// bound ends the cursors of a piece where the piece is given up.
+// bound ends the cursors of a range where the range is given up.
 func (s *Slots) bound(e Ending) {
 	var out []cursor
 	for _, c := range s.cursors {
@@ -180,7 +180,7 @@ func (s *Slots) bound(e Ending) {
 			continue
 		}
 		before, in, after := c, c, c
-		before.hi, in.lo, in.hi, after.lo, in.end = lo, lo, hi, hi, e.End // no cursor of a held piece has an end
+		before.hi, in.lo, in.hi, after.lo, in.end = lo, lo, hi, hi, e.End // no cursor of a held range has an end
 		for _, c := range []cursor{before, in, after} {
 			if c.lo < c.hi {
 				out = append(out, c)
@@ -190,12 +190,12 @@ func (s *Slots) bound(e Ending) {
 	s.cursors = out
 }
 
-// inherit puts cursors on a piece. A cursor goes on from the old cursors that were on it, but not before the piece
-// was given. A piece that is given up goes on behind its own cursor. A piece that is held or newly given up goes on
+// inherit puts cursors on a range. A cursor goes on from the old cursors that were on it, but not before the range
+// was given. A range that is given up goes on behind its own cursor. A range that is held or newly given up goes on
 // behind all of them: between two views of this shard it may have been given up and have come back.
-func (s *Slots) inherit(old []cursor, piece cursor) {
-	for _, c := range cutBehind([]cursor{piece}, old, func(o *cursor) bool { return piece.id == 0 || o.id == piece.id }) {
-		if piece.id == 0 || c.inherited {
+func (s *Slots) inherit(old []cursor, taken cursor) {
+	for _, c := range cutBehind([]cursor{taken}, old, func(o *cursor) bool { return taken.id == 0 || o.id == taken.id }) {
+		if taken.id == 0 || c.inherited {
 			s.put(c)
 			continue
 		}
@@ -298,7 +298,7 @@ func (s *Slots) seek(c *cursor) {
 			stop = min(stop, c.end.K)
 		}
 		if stop = min(stop, g.Before(c.p)); from < stop {
-			c.law, c.stop, c.walk = i, g.Base+stop, arc(c.lo, c.hi).Walk(g.Base+from)
+			c.law, c.stop, c.walk = i, g.Base+stop, circleRange(c.lo, c.hi).Walk(g.Base+from)
 			if s.stand(c) {
 				return
 			}
@@ -406,7 +406,7 @@ func (s *Slots) overrun(laws *Laws) {
 
 // countBeyond counts the slots of a cursor from one ordinal to another.
 func (s *Slots) countBeyond(c *cursor, from, to int64) {
-	for w := arc(c.lo, c.hi).Walk(from); w.Ordinal() < to; w.Next() {
+	for w := circleRange(c.lo, c.hi).Walk(from); w.Ordinal() < to; w.Next() {
 		if circle.Shard(w.Ordinal(), s.shards) != s.shard {
 			continue
 		}

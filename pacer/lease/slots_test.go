@@ -32,17 +32,17 @@ func shardsOf(n int) (out []*Slots) {
 	return out
 }
 
-// TestSlotsAreThoseOfThePieces: the shards of a worker send each slot of its pieces once, and no other.
+// TestSlotsAreThoseOfThePieces: the shards of a worker send each slot of its ranges once, and no other.
 func TestSlotsAreThoseOfThePieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 60 {
 		law := constant(1, 1_000_000, 0, 0, rng.Int64N(1<<40))
-		var held Segs
+		var held Ranges
 		for at := int64(0); at < circle.Units; {
 			lo := at + rng.Int64N(circle.Units/4)
 			hi := min(circle.Units, lo+1+rng.Int64N(circle.Units/4))
 			if lo < circle.Units {
-				held = append(held, Seg{Lo: lo, Hi: hi, From: Pos{1, rng.Int64N(900)}})
+				held = append(held, Range{Lo: lo, Hi: hi, From: Pos{1, rng.Int64N(900)}})
 			}
 			at = hi
 		}
@@ -66,17 +66,17 @@ func TestSlotsAreThoseOfThePieces(t *testing.T) {
 	}
 }
 
-// TestSlotsChangeHands: two workers pass a piece back and forth. Their shards take the views at different times, as
+// TestSlotsChangeHands: two workers pass a range back and forth. Their shards take the views at different times, as
 // far as agreement lets them. Each slot is sent once.
 func TestSlotsChangeHands(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for range 40 {
 		laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, rng.Int64N(1000)))
 		a, b := shardsOf(2), shardsOf(3)
-		x := Seg{Lo: 0, Hi: circle.Units / 3, From: Pos{1, 0}}
-		rest := Segs{{Lo: circle.Units / 3, Hi: circle.Units, From: Pos{1, 0}}}
+		x := Range{Lo: 0, Hi: circle.Units / 3, From: Pos{1, 0}}
+		rest := Ranges{{Lo: circle.Units / 3, Hi: circle.Units, From: Pos{1, 0}}}
 		got := map[Pos]int{}
-		va, vb := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: append(Segs{x}, rest...), P: math.MaxInt64 / 2000}, View{Version: 1, ClockEpoch: 1, Laws: laws, P: math.MaxInt64 / 2000}
+		va, vb := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: append(Ranges{x}, rest...), P: math.MaxInt64 / 2000}, View{Version: 1, ClockEpoch: 1, Laws: laws, P: math.MaxInt64 / 2000}
 		take := func(shards []*Slots, v View) {
 			for _, s := range shards {
 				s.Take(&v)
@@ -86,7 +86,7 @@ func TestSlotsChangeHands(t *testing.T) {
 		take(b, vb)
 		now, reached, owner := int64(1_000_000), int64(0), 0
 		for range 20 {
-			now = max(now+rng.Int64N(300_000), reached) // a piece is given up only from a slot that no shard has passed
+			now = max(now+rng.Int64N(300_000), reached) // a range is given up only from a slot that no shard has passed
 			due(a, now, got)
 			due(b, now, got)
 			end := Later(x.From, Pos{1, laws.All()[0].Before(now + rng.Int64N(200_000))})
@@ -95,13 +95,13 @@ func TestSlotsChangeHands(t *testing.T) {
 				from, to, vf, vt = b, a, &vb, &va
 			}
 			vf.Version++
-			vf.Held = vf.Held.Minus(Segs{x})
+			vf.Held = vf.Held.Minus(Ranges{x})
 			vf.Ending = append([]Ending(nil), vf.Ending...)
-			vf.Ending = append(vf.Ending, Ending{Seg: x, End: end, P: vf.P, id: len(vf.Ending) + 1})
+			vf.Ending = append(vf.Ending, Ending{Range: x, End: end, P: vf.P, id: len(vf.Ending) + 1})
 			take(from, *vf)
 			x.From = end
 			vt.Version++
-			vt.Held = vt.Held.Plus(Segs{x})
+			vt.Held = vt.Held.Plus(Ranges{x})
 			view := *vt
 			for _, s := range to { // some shards are late
 				if rng.IntN(3) == 0 {
@@ -125,7 +125,7 @@ func TestSlotsChangeHands(t *testing.T) {
 // TestSlotsBeyondACut: slots sent before the worker heard of a cut are counted, and none is sent after.
 func TestSlotsBeyondACut(t *testing.T) {
 	old := constant(1, 1_000_000, 0, 0, 0)
-	v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(old), Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(old), Held: Ranges{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	shards, got := shardsOf(2), map[Pos]int{}
 	for _, s := range shards {
 		s.Take(&v)
@@ -148,7 +148,7 @@ func TestSlotsBeyondACut(t *testing.T) {
 			asked++
 		}
 	}
-	if beyond != of || of == 0 || sent != int(circle.Arc{N: circle.Units / 2}.Count(0, 1000)) || asked != int(circle.Arc{N: circle.Units / 2}.Count(0, 1000)) {
+	if beyond != of || of == 0 || sent != int(circle.Range{N: circle.Units / 2}.Count(0, 1000)) || asked != int(circle.Range{N: circle.Units / 2}.Count(0, 1000)) {
 		t.Errorf("%d sent, %d beyond the cut, %d counted, %d asked for", sent, of, beyond, asked)
 	}
 }
@@ -160,7 +160,7 @@ func TestSlotsBeyondTwoLaws(t *testing.T) {
 	first.K = 900
 	s := NewSlots(0, 1)
 	s.Unique()
-	v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(first, constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(first, constant(2, 1_900_000, 1, 900, 900)), Held: Ranges{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	s.Take(&v)
 	sent := map[int64]int{}
 	send := func(before int64) {
@@ -191,7 +191,7 @@ func TestSlotsBeyondTwoLaws(t *testing.T) {
 // each ordinal is sent once, through two cuts, and nothing is beyond them in the end. One that was not sent is sent then.
 func TestSlotsAgain(t *testing.T) {
 	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
-	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Ranges{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	shards, sent := shardsOf(2), map[int64]int{}
 	send := func(before int64) {
 		for _, s := range shards {
@@ -233,7 +233,7 @@ func TestSlotsAgain(t *testing.T) {
 	if n := shards[0].Beyond() - shards[0].MadeUp() + shards[1].Beyond() - shards[1].MadeUp(); n != 1 { // the one that was not sent
 		t.Errorf("%d are still beyond the cuts", n)
 	}
-	for w := (circle.Arc{N: circle.Units / 2}).Walk(0); w.Ordinal() < 2000; w.Next() {
+	for w := (circle.Range{N: circle.Units / 2}).Walk(0); w.Ordinal() < 2000; w.Next() {
 		if n := sent[w.Ordinal()]; n != 1 {
 			t.Errorf("ordinal %d was sent %d times", w.Ordinal(), n)
 		}
@@ -243,7 +243,7 @@ func TestSlotsAgain(t *testing.T) {
 // TestSlotsDropped: slots that are dropped when Pop takes them do not make up for others, whatever is dropped later.
 func TestSlotsDropped(t *testing.T) {
 	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
-	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Ranges{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
 	s, sent := NewSlots(0, 1), map[int64]int{}
 	s.Unique()
 	take := func(before int64, drop bool) {
@@ -275,17 +275,17 @@ func TestSlotsDropped(t *testing.T) {
 	}
 }
 
-// BenchmarkSlots measures the cost of a slot for a shard. Names give the worker's share, pieces and shards.
+// BenchmarkSlots measures the cost of a slot for a shard. Names give the worker's share, ranges and shards.
 func BenchmarkSlots(b *testing.B) {
 	for _, c := range []struct {
-		share, pieces int64
+		share, ranges int64
 		shards        int
 	}{{1, 1, 1}, {3, 1, 1}, {3, 8, 1}, {3, 1, 2}, {1, 1, 16}, {100, 8, 2}} {
-		b.Run(fmt.Sprintf("share=1of%d/pieces=%d/shards=%d", c.share, c.pieces, c.shards), func(b *testing.B) {
+		b.Run(fmt.Sprintf("share=1of%d/ranges=%d/shards=%d", c.share, c.ranges, c.shards), func(b *testing.B) {
 			v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), P: math.MaxInt64 / 2000}
-			for i := range c.pieces {
-				lo := circle.Units / c.pieces * i
-				v.Held = append(v.Held, Seg{Lo: lo, Hi: lo + circle.Units/c.share/c.pieces, From: Pos{1, 0}})
+			for i := range c.ranges {
+				lo := circle.Units / c.ranges * i
+				v.Held = append(v.Held, Range{Lo: lo, Hi: lo + circle.Units/c.share/c.ranges, From: Pos{1, 0}})
 			}
 			s := NewSlots(0, c.shards)
 			s.Take(&v)
@@ -301,10 +301,10 @@ func BenchmarkSlots(b *testing.B) {
 	}
 }
 
-// TestTinyPieces: all slots of a piece of one place are in one shard, and the other shards' search ends.
+// TestTinyPieces: all slots of a range of one place are in one shard, and the other shards' search ends.
 func TestTinyPieces(t *testing.T) {
 	for lo := range int64(4) {
-		v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Segs{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
+		v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Ranges{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
 		for shard := range 2 {
 			s := NewSlots(shard, 2)
 			s.Take(&v)
@@ -316,17 +316,17 @@ func TestTinyPieces(t *testing.T) {
 	}
 }
 
-// TestSlotsGivenUpAgain: a shard that skips the View in which a piece came back does not send its slots again when
-// the piece is given up again.
+// TestSlotsGivenUpAgain: a shard that skips the View in which a range came back does not send its slots again when
+// the range is given up again.
 func TestSlotsGivenUpAgain(t *testing.T) {
-	laws, piece := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Seg{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}
+	laws, whole := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Range{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}
 	s, got := NewSlots(0, 1), map[Pos]int{}
 	ending := func(id int, end int64) []Ending {
-		return []Ending{{Seg: piece, id: id, End: Pos{1, end}, P: 10_000_000}}
+		return []Ending{{Range: whole, id: id, End: Pos{1, end}, P: 10_000_000}}
 	}
 	s.Take(&View{Version: 1, ClockEpoch: 1, Laws: laws, Ending: ending(1, 2000), P: 10_000_000})
 	due([]*Slots{s}, 1_500_000, got)
-	s.Take(&View{Version: 3, ClockEpoch: 1, Laws: laws, Ending: ending(2, 2500), P: 10_000_000}) // version 2 contained the piece
+	s.Take(&View{Version: 3, ClockEpoch: 1, Laws: laws, Ending: ending(2, 2500), P: 10_000_000}) // version 2 contained the range
 	due([]*Slots{s}, math.MaxInt64/2000, got)
 	for k := range int64(2500) {
 		if n := got[Pos{1, k}]; n != 1 {
@@ -335,16 +335,16 @@ func TestSlotsGivenUpAgain(t *testing.T) {
 	}
 }
 
-// TestGivenUpBeforeALaw: a shard may hear at the same time that its worker gives up a piece, and of a law that the worker
+// TestGivenUpBeforeALaw: a shard may hear at the same time that its worker gives up a range, and of a law that the worker
 // did not know when it chose the end. Slots of that law are another worker's, and the shard sends none of them.
 func TestGivenUpBeforeALaw(t *testing.T) {
 	const quarter, half = circle.Units / 4, circle.Units / 2
 	laws, s, got := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), NewSlots(0, 1), map[Pos]int{}
-	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Segs{{Lo: 0, Hi: half, From: Pos{1, 0}}}, P: 10_000_000}
+	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Ranges{{Lo: 0, Hi: half, From: Pos{1, 0}}}, P: 10_000_000}
 	s.Take(&v)
 	due([]*Slots{s}, 1_950_000, got)
-	w := View{Version: 2, ClockEpoch: 1, Laws: laws.With(constant(2, 1_900_000, 1, 900, 900)), Held: Segs{{Lo: quarter, Hi: half, From: Pos{1, 0}}},
-		Ending: []Ending{{Seg: Seg{Lo: 0, Hi: quarter, From: Pos{1, 0}}, id: 1, End: Pos{1, 2500}, P: 10_000_000}}, P: 10_000_000}
+	w := View{Version: 2, ClockEpoch: 1, Laws: laws.With(constant(2, 1_900_000, 1, 900, 900)), Held: Ranges{{Lo: quarter, Hi: half, From: Pos{1, 0}}},
+		Ending: []Ending{{Range: Range{Lo: 0, Hi: quarter, From: Pos{1, 0}}, id: 1, End: Pos{1, 2500}, P: 10_000_000}}, P: 10_000_000}
 	s.Learn(&w)
 	due([]*Slots{s}, 2_000_000, got)
 	s.Take(&w)
@@ -360,22 +360,22 @@ func TestGivenUpBeforeALaw(t *testing.T) {
 	}
 }
 
-// TestNeighboursUnite: pieces that came at different times become one cursor when both times are past.
+// TestNeighboursUnite: ranges that came at different times become one cursor when both times are past.
 func TestNeighboursUnite(t *testing.T) {
 	laws := (*Laws)(nil).With(Law{Law: pacer.Law{ID: 1, R0: 1000, R1: 1000, Den: 1, K: pacer.Endless}, Plan: &Plan{}, End: pacer.Endless}).In(0)
 	s := NewSlots(0, 1)
 	const half = circle.Units / 2
-	s.Take(&View{Version: 1, Laws: laws, P: 60_000_000, Held: Segs{{Lo: 0, Hi: half}}})
-	s.Take(&View{Version: 2, Laws: laws, P: 60_000_000, Held: Segs{{Lo: 0, Hi: half}, {Lo: half, Hi: circle.Units, From: Pos{1, 500}}}})
+	s.Take(&View{Version: 1, Laws: laws, P: 60_000_000, Held: Ranges{{Lo: 0, Hi: half}}})
+	s.Take(&View{Version: 2, Laws: laws, P: 60_000_000, Held: Ranges{{Lo: 0, Hi: half}, {Lo: half, Hi: circle.Units, From: Pos{1, 500}}}})
 	var x pacer.Slot
 	for s.Next(&x) && x.Due < 1_000_000_000 {
 		s.Pop()
 	}
 	if len(s.cursors) != 2 {
-		t.Fatalf("%d cursors of two pieces", len(s.cursors))
+		t.Fatalf("%d cursors of two ranges", len(s.cursors))
 	}
-	s.Take(&View{Version: 3, Laws: laws, Now: 900_000, P: 60_000_000, Held: Segs{{Lo: 0, Hi: circle.Units, From: Pos{1, 500}}}})
+	s.Take(&View{Version: 3, Laws: laws, Now: 900_000, P: 60_000_000, Held: Ranges{{Lo: 0, Hi: circle.Units, From: Pos{1, 500}}}})
 	if len(s.cursors) != 1 {
-		t.Errorf("%d cursors, the pieces are one", len(s.cursors))
+		t.Errorf("%d cursors, the ranges are one", len(s.cursors))
 	}
 }

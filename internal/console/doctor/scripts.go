@@ -65,7 +65,7 @@ func live(ctx context.Context, client rdb.Client, name string) error {
 	}
 	const worker = "doctor"
 	incarnation := run.NewID()
-	leasing, holder := r.Arcs(client), lease.NewHolder(worker, incarnation, 1)
+	leasing, holder := r.Leases(client), lease.NewHolder(worker, incarnation, 1)
 	renew := func(want lease.Status) error {
 		reply, err := leasing.Renew(ctx, holder.Call())
 		if err != nil {

@@ -148,7 +148,7 @@ func renewals(t *testing.T, client rdb.Client) func() error {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, member := r.Arcs(client), lease.NewHolder("worker-1", run.NewID(), 1)
+	server, member := r.Leases(client), lease.NewHolder("worker-1", run.NewID(), 1)
 	call := func() error {
 		reply, err := server.Renew(t.Context(), member.Call())
 		if err == nil && reply.Status != lease.OK {

@@ -38,9 +38,9 @@ func (s *shard) closeLoop() {
 }
 
 // open returns when a closed loop sends, now or next, ns of the local clock: while the run is active, and up to its
-// promise. It has no slots, so its pieces do not matter. If no such time is known, both are forever.
+// promise. It has no slots, so its ranges do not matter. If no such time is known, both are forever.
 func (s *shard) open(now int64) (from, until int64) {
-	v := s.arcs.slots.View()
+	v := s.holding.slots.View()
 	from, until = v.Laws.Running(s.clock.Redis(now) / 1000)
 	if until = min(until, v.P); until == 0 {
 		return forever, forever

@@ -379,14 +379,14 @@ func TestGrantsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestGrantsTellHowFar: a piece is released only beyond the last slot that was asked for, even if the granter hears of
+// TestGrantsTellHowFar: a range is released only beyond the last slot that was asked for, even if the granter hears of
 // the release late.
 func TestGrantsTellHowFar(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})
 		h := lease.NewHolder("a", "1", 1)
 		for range 2 {
-			h.Heard(s.redis(), s.arcs.Renew(s.redis(), h.Call()))
+			h.Heard(s.redis(), s.model.Renew(s.redis(), h.Call()))
 		}
 		time.Sleep(time.Second)
 		v := h.View()
@@ -454,9 +454,9 @@ func TestGrantsAtAHalt(t *testing.T) {
 		s := stepShard(&stepClient{}, 0, 1, testLimits())
 		s.granted = &granted{}
 		s.given(first)
-		g := granter{clock: s.clock, feed: s.arcs.feed, shards: []*shard{s}}
+		g := granter{clock: s.clock, feed: s.holding.feed, shards: []*shard{s}}
 		g.prepare()
-		g.slots.Take(s.arcs.newest.Load())
+		g.slots.Take(s.holding.newest.Load())
 		g.walk(300_000)
 		s.halt()
 		for range 200 {
@@ -464,7 +464,7 @@ func TestGrantsAtAHalt(t *testing.T) {
 		}
 		g.flush()
 		if c.refused {
-			v := *s.arcs.newest.Load()
+			v := *s.holding.newest.Load()
 			v.Version++
 			v.Laws = v.Laws.With(s.after(first, law(2, 250_000, 5000, 1000), 250))
 			v.Held = nil

@@ -53,15 +53,15 @@ func (e *engine) Taken() (version int, reached int64) {
 	}
 	for _, s := range e.shards {
 		if e.granter == nil {
-			version = min(version, int(s.arcs.version.Load()))
+			version = min(version, int(s.holding.version.Load()))
 		}
-		reached = max(reached, s.arcs.reached.Load())
+		reached = max(reached, s.holding.reached.Load())
 	}
 	return version, reached
 }
 
-// holding is what a shard knows of the pieces of its worker. The shard takes up the newest View at its next turn, and
-// says so. A piece is released when all shards have done so.
+// holding is what a shard knows of the ranges of its worker. The shard takes up the newest View at its next turn, and
+// says so. A range is released when all shards have done so.
 type holding struct {
 	*feed
 	slots   *lease.Slots
@@ -73,7 +73,7 @@ type holding struct {
 
 // adopt takes up the newest View. What is due by the View before leaves first.
 func (s *shard) adopt(now int64) {
-	h := &s.arcs
+	h := &s.holding
 	v := h.newest.Load()
 	if v == nil || s.halted || v.Version == h.slots.Version() {
 		return
@@ -97,13 +97,13 @@ func (s *shard) adopt(now int64) {
 }
 
 func (s *shard) take(v *lease.View) {
-	s.arcs.slots.Take(v)
+	s.holding.slots.Take(v)
 	s.countBeyond()
 }
 
 // countBeyond tells the recorder what the slots have counted since the last call.
 func (s *shard) countBeyond() {
-	h := &s.arcs
+	h := &s.holding
 	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
 	s.recorder.MadeUp(h.slots.MadeUp() - h.madeUp)
 	h.beyond, h.madeUp = h.slots.Beyond(), h.slots.MadeUp()
@@ -112,7 +112,7 @@ func (s *shard) countBeyond() {
 // again reports whether a due slot must not be sent because its ordinal was already sent: the request was sent before
 // the shard had heard of a change of the schedule. Only runs that need each ordinal once care.
 func (s *shard) again(x *pacer.Slot) bool {
-	if !s.unique || s.granted != nil || !s.arcs.slots.Again(x) {
+	if !s.unique || s.granted != nil || !s.holding.slots.Again(x) {
 		return false
 	}
 	s.countBeyond()
@@ -123,7 +123,7 @@ func (s *shard) again(x *pacer.Slot) bool {
 // slots, so Again does not take them for sent.
 func (s *shard) recallWaiting() {
 	s.waiting.keep(func(x *pacer.Slot) bool {
-		if s.arcs.recalled(x) {
+		if s.holding.recalled(x) {
 			s.recall(x)
 			return false
 		}
@@ -135,7 +135,7 @@ func (s *shard) recallWaiting() {
 func (s *shard) recall(x *pacer.Slot) {
 	s.recorder.Recalled(1)
 	if s.unique && s.granted == nil {
-		s.arcs.slots.Unsent(x)
+		s.holding.slots.Unsent(x)
 	}
 }
 
@@ -143,11 +143,11 @@ func (s *shard) recall(x *pacer.Slot) {
 // when it ended. Other shards had come that far, so the worker has not handed them over. Call it after run has
 // returned.
 func (s *shard) countUnsent(reached int64) {
-	if v := s.arcs.newest.Load(); v != nil {
+	if v := s.holding.newest.Load(); v != nil {
 		s.take(v)
 	}
 	var x pacer.Slot
-	for ; s.arcs.slots.Next(&x) && x.Due/1000 < reached; s.arcs.slots.Pop() {
+	for ; s.holding.slots.Next(&x) && x.Due/1000 < reached; s.holding.slots.Pop() {
 		if !s.again(&x) {
 			s.discard(&x)
 		}
@@ -169,7 +169,7 @@ func (s *shard) first(x *pacer.Slot) bool {
 	case s.halted:
 		return false
 	case s.granted == nil:
-		return s.arcs.slots.Next(x)
+		return s.holding.slots.Next(x)
 	case s.granted.line.len() == 0:
 		return false
 	}
@@ -183,7 +183,7 @@ func (s *shard) empty() bool { return !s.first(new(pacer.Slot)) }
 // pop removes the slot that first found.
 func (s *shard) pop() {
 	if s.granted == nil {
-		s.arcs.slots.Pop()
+		s.holding.slots.Pop()
 		return
 	}
 	s.granted.line.pop()

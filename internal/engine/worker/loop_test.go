@@ -26,7 +26,7 @@ func newLoops(t *testing.T, fleet, connections int, o model.Options) *sim {
 
 // begun returns when the i-th law begins, as a time of the sim.
 func (s *sim) begun(i int) time.Duration {
-	return time.Duration(s.arcs.Laws().All()[i].T0)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())
+	return time.Duration(s.model.Laws().All()[i].T0)*time.Microsecond - time.Duration(s.began.Add(s.skew).UnixNano())
 }
 
 // stood checks for how long a member reports that it stood still.
@@ -114,7 +114,7 @@ func TestLoopsStop(t *testing.T) {
 		}
 		// The workers have given up all that they held.
 		c := lease.Call{Worker: "last", Incarnation: "1", Seq: 1, Weight: 1}
-		if r := s.arcs.Renew(s.redis(), c); r.Members != 1 {
+		if r := s.model.Renew(s.redis(), c); r.Members != 1 {
 			t.Errorf("%d members are there", r.Members)
 		}
 	})
@@ -188,9 +188,9 @@ func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 	})
 }
 
-// TestArcsPatience: if Redis is silent for a while and the run is over by its laws, a worker ends by itself. A pause
+// TestRangesPatience: if Redis is silent for a while and the run is over by its laws, a worker ends by itself. A pause
 // delays that.
-func TestArcsPatience(t *testing.T) {
+func TestRangesPatience(t *testing.T) {
 	for name, pause := range map[string]time.Duration{"no pause": 0, "a pause": 2 * time.Minute} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T) {
@@ -227,9 +227,9 @@ func (m *simMember) tooFast(says string) {
 	m.err = nil
 }
 
-// TestArcsTooFast: after a change to a rate above its limit a worker sends nothing, and other workers soon have its
+// TestRangesTooFast: after a change to a rate above its limit a worker sends nothing, and other workers soon have its
 // share.
-func TestArcsTooFast(t *testing.T) {
+func TestRangesTooFast(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 12 * second, Min: 3})
 		for _, id := range []string{"a", "b", "c"} {
@@ -263,9 +263,9 @@ func TestArcsTooFast(t *testing.T) {
 	})
 }
 
-// TestArcsTooFastAhead: a worker leaves when it hears of laws that are too fast, before they take effect. A worker
+// TestRangesTooFastAhead: a worker leaves when it hears of laws that are too fast, before they take effect. A worker
 // that joins a run that is too fast sends nothing.
-func TestArcsTooFastAhead(t *testing.T) {
+func TestRangesTooFastAhead(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		ramp, err := pacer.Stages(pacer.PerSecond(100), pacer.Stage{Length: 20 * time.Second, To: pacer.PerSecond(100)}, pacer.Stage{To: pacer.PerSecond(300)},
 			pacer.Stage{Length: 10 * time.Second, To: pacer.PerSecond(300)}).Pieces()
@@ -292,8 +292,8 @@ func TestArcsTooFastAhead(t *testing.T) {
 	})
 }
 
-// TestArcsTooFastByItsLimiter: what the limiter may let pass counts as a rate too, as soon as it is known.
-func TestArcsTooFastByItsLimiter(t *testing.T) {
+// TestRangesTooFastByItsLimiter: what the limiter may let pass counts as a rate too, as soon as it is known.
+func TestRangesTooFastByItsLimiter(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 100, model.Options{Min: 1})
 		m := s.add("a")

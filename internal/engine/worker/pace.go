@@ -20,7 +20,7 @@ type pace struct {
 
 // at returns when the next slot, due at due, may leave.
 func (p *pace) at(due int64) int64 {
-	// A piece that comes late may have slots before the last one. These need no gap.
+	// A range that comes late may have slots before the last one. These need no gap.
 	gap := max(0, due-p.due)
 	return max(due, p.plan+gap/2)
 }

@@ -18,7 +18,7 @@ func TestPace(t *testing.T) {
 		{"after a stall at twice the pace", [][3]int64{{0, 0, 0}, {10, 60, 10}, {20, 65, 65}, {30, 70, 70}, {40, 75, 75}, {100, 105, 105}, {110, 110, 110}}},
 		{"plans do not add up the timer's lateness", [][3]int64{{0, 0, 0}, {10, 60, 10}, {20, 66, 65}, {30, 71, 70}, {40, 76, 75}}},
 		{"a stall within a stall", [][3]int64{{0, 0, 0}, {10, 60, 10}, {20, 95, 65}, {30, 100, 100}, {40, 105, 105}}},
-		{"a piece that came late", [][3]int64{{100, 100, 100}, {40, 101, 100}, {50, 105, 105}, {60, 110, 110}}},
+		{"a range that came late", [][3]int64{{100, 100, 100}, {40, 101, 100}, {50, 105, 105}, {60, 110, 110}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var p pace

@@ -20,7 +20,7 @@ func play(t *testing.T, kind string, chosen []event, gaps []time.Duration) (miss
 	case "limiter":
 		p.limiter = &simLimiter{burst: 2 * pairRate, tokens: 2 * pairRate}
 	case "closed":
-		p.arcs.Pieces = []pacer.Piece{{Den: 1}}
+		p.model.Pieces = []pacer.Piece{{Den: 1}}
 	}
 	for i := range 4 {
 		p.member(fmt.Sprintf("w%d", i))
@@ -35,7 +35,7 @@ func play(t *testing.T, kind string, chosen []event, gaps []time.Duration) (miss
 			at += gaps[i]
 		}
 	}
-	p.plan = p.arcs.Options
+	p.plan = p.model.Options
 	for _, m := range p.members {
 		m.start()
 	}
@@ -135,10 +135,10 @@ func (p *pair) checkForgot() {
 	if n.Sent != int64(len(p.sends)) {
 		p.t.Errorf("%d requests were sent, counted are %d", len(p.sends), n.Sent)
 	}
-	if p.arcs == nil || p.deserted { // no worker was left to restore it
+	if p.model == nil || p.deserted { // no worker was left to restore it
 		return
 	}
-	laws := p.arcs.Laws()
+	laws := p.model.Laws()
 	asked := laws.Ordinal(laws.Pos(p.redis()))
 	if told := n.Slots() - n.Beyond + n.MadeUp; told > asked && !p.ousted() {
 		p.t.Errorf("asked for %d, decided on %d: %+v", asked, told, n)

@@ -59,8 +59,8 @@ func ordinary() []event {
 		{name: "pause", do: change("pause", 0)},
 		{name: "resume", do: change("resume", 0)},
 		{name: "stop", do: change("stop", 0)},
-		{name: "planned end", plan: func(p *pair, at time.Duration) { p.arcs.Span = (at - pairBegin).Microseconds() }},
-		{name: "last request", plan: func(p *pair, at time.Duration) { p.arcs.Requests = int64(pairRate * (at - pairBegin).Seconds()) }},
+		{name: "planned end", plan: func(p *pair, at time.Duration) { p.model.Span = (at - pairBegin).Microseconds() }},
+		{name: "last request", plan: func(p *pair, at time.Duration) { p.model.Requests = int64(pairRate * (at - pairBegin).Seconds()) }},
 		{name: "rm of a dead one", do: func(p *pair) {
 			if dead := p.members[0]; dead.crashed > 0 && p.since() >= dead.crashed {
 				p.remove(dead.ID)
@@ -116,17 +116,17 @@ func oldState(d time.Duration) func(*pair, time.Duration) {
 		time.AfterFunc(at-d-p.since(), func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if p.arcs != nil {
-				saved = p.arcs.Clone()
+			if p.model != nil {
+				saved = p.model.Clone()
 			}
 		})
 		time.AfterFunc(at-p.since(), func() {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			if saved != nil && p.arcs != nil {
+			if saved != nil && p.model != nil {
 				p.servers++
-				p.arcs = saved
-				p.arcs.Become(fmt.Sprint("server ", p.servers))
+				p.model = saved
+				p.model.Become(fmt.Sprint("server ", p.servers))
 				p.forgot, p.deserted = true, !slices.ContainsFunc(p.members, (*simMember).runs)
 			}
 		})
@@ -147,7 +147,7 @@ func (m *simMember) runs() bool {
 func (p *pair) lose(removed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.arcs, p.forgot = nil, true
+	p.model, p.forgot = nil, true
 	if removed {
 		p.removed = p.since()
 	}
@@ -160,10 +160,10 @@ func (p *pair) restore(_ context.Context, laws []lease.Law) error {
 	switch {
 	case p.removed > 0:
 		return pacer.ErrNoState
-	case p.arcs == nil && len(laws) > 0:
-		p.arcs = model.Restore(model.Options{Pieces: p.plan.Pieces, Span: p.plan.Span, Requests: p.plan.Requests, Hold: p.plan.Hold, Min: 1}, "server", p.redis(), laws)
+	case p.model == nil && len(laws) > 0:
+		p.model = model.Restore(model.Options{Pieces: p.plan.Pieces, Span: p.plan.Span, Requests: p.plan.Requests, Hold: p.plan.Hold, Min: 1}, "server", p.redis(), laws)
 		if p.stopped {
-			p.arcs.Command(p.redis(), "stop", nil)
+			p.model.Command(p.redis(), "stop", nil)
 		}
 	}
 	return nil
@@ -187,12 +187,12 @@ func (p *pair) takeName(id string) {
 // remove is what an operator does who knows that a worker is dead.
 func (p *pair) remove(id string) {
 	p.mu.Lock()
-	if p.arcs == nil {
+	if p.model == nil {
 		p.mu.Unlock()
 		return
 	}
-	p.arcs.Remove(p.redis(), id)
-	woken := p.arcs.Woken()
+	p.model.Remove(p.redis(), id)
+	woken := p.model.Woken()
 	p.mu.Unlock()
 	p.publish(lease.Message{}, woken)
 }
@@ -219,10 +219,10 @@ func (p *pair) heard(id string) int64 {
 	time.Sleep(p.thaws() - p.since())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.arcs == nil {
+	if p.model == nil {
 		return 0
 	}
-	return p.arcs.Heard(id)
+	return p.model.Heard(id)
 }
 
 // command gives a command to a run that may be over, or may be as wanted.
@@ -230,12 +230,12 @@ func (p *pair) command(kind string, ps []pacer.Piece) {
 	time.Sleep(p.thaws() - p.since())
 	p.mu.Lock()
 	p.stopped = p.stopped || kind == "stop"
-	if p.arcs == nil || p.kind == "closed" && kind == "set-rate" {
+	if p.model == nil || p.kind == "closed" && kind == "set-rate" {
 		p.mu.Unlock()
 		return
 	}
-	_, status := p.arcs.Command(p.redis(), kind, ps)
-	laws := p.arcs.Laws().All()
+	_, status := p.model.Command(p.redis(), kind, ps)
+	laws := p.model.Laws().All()
 	p.mu.Unlock()
 	if status == "OK" {
 		p.publish(lease.Message{Laws: laws, LawsOnly: true}, nil)

@@ -75,7 +75,7 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 	return e.finish(ctx, cmp.Or(cause, err))
 }
 
-// sendRest lets the shards send what a leaving worker has left when it has handed over its pieces, and closes drained when
+// sendRest lets the shards send what a leaving worker has left when it has handed over its ranges, and closes drained when
 // they have. Until then the worker hears of commands, unless Redis is away; hence haltAfter.
 func (e *engine) sendRest() {
 	e.drain()

@@ -56,7 +56,7 @@ type shard struct {
 	mode     atomic.Int32
 	handover handover
 
-	arcs     holding
+	holding  holding
 	granted  *granted // of a run with a limiter; nil = it walks its slots itself
 	pace     pace
 	waiting  waiting
@@ -85,7 +85,7 @@ type shard struct {
 func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l limits) *shard {
 	s := &shard{
 		part: part, parts: parts, clock: clock, client: client, limits: l,
-		arcs:     holding{feed: f, slots: lease.NewSlots(part, parts)},
+		holding:  holding{feed: f, slots: lease.NewSlots(part, parts)},
 		handover: newHandover(),
 		waiting:  newWaiting(l.maxInFlight),
 		recorder: record.NewRecorder(),
@@ -105,7 +105,7 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 // sendOnce makes the shard send no ordinal twice. Call it before run.
 func (s *shard) sendOnce() {
 	s.unique = true
-	s.arcs.slots.Unique()
+	s.holding.slots.Unique()
 }
 
 // tell changes the mode, unless the shard was told more. The shard sees earlier grants before the mode. Any goroutine may
@@ -218,7 +218,7 @@ func (s *shard) release(now int64) int64 {
 // more, or the clock was stepped and it is due much later.
 func (s *shard) withdrawn(x *pacer.Slot, ahead int64) bool {
 	switch {
-	case s.arcs.recalled(x):
+	case s.holding.recalled(x):
 		s.recorder.Recalled(1)
 	case ahead > maxGrantLead:
 		s.dropLate(x)
@@ -241,7 +241,7 @@ func (s *shard) send(now int64) {
 	for s.waiting.n > 0 {
 		first := s.waiting.first()
 		switch {
-		case s.arcs.recalled(&first.Slot):
+		case s.holding.recalled(&first.Slot):
 			s.recall(&first.Slot)
 		case now-first.local > s.limits.maxLag:
 			s.dropLate(&first.Slot)
@@ -284,14 +284,14 @@ func (s *shard) halt() {
 		s.abandonWalks()
 	}
 	if !s.halted {
-		s.arcs.reach(s.clock.Redis(s.client.Now()))
+		s.holding.reach(s.clock.Redis(s.client.Now()))
 		s.halted = true
 		close(s.stopped)
 	}
 }
 
 func (s *shard) discard(x *pacer.Slot) {
-	if s.arcs.recalled(x) {
+	if s.holding.recalled(x) {
 		s.recall(x)
 		return
 	}
@@ -303,6 +303,6 @@ func (s *shard) dropLate(x *pacer.Slot) {
 	s.recorder.LateDropped(1)
 	s.recorder.StepLate(s.step(uint64(x.Ordinal)))
 	if s.unique && s.granted == nil {
-		s.arcs.slots.Dropped(x)
+		s.holding.slots.Dropped(x)
 	}
 }

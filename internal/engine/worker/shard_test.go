@@ -63,19 +63,19 @@ func stepShard(c Client, part, parts int, l limits) *shard {
 // see gives the shard a View, which it takes up at its next turn.
 func (s *shard) see(v lease.View) {
 	v.Version, v.ClockEpoch = 1, 1
-	if before := s.arcs.newest.Load(); before != nil {
+	if before := s.holding.newest.Load(); before != nil {
 		v.Version = before.Version + 1
 	}
-	s.arcs.newest.Store(&v)
+	s.holding.newest.Store(&v)
 }
 
 // given gives the worker all slots of these laws, and of the laws that it knows.
 func (s *shard) given(laws ...lease.Law) {
 	var known *lease.Laws
-	if before := s.arcs.newest.Load(); before != nil {
+	if before := s.holding.newest.Load(); before != nil {
 		known = before.Laws
 	}
-	s.see(lease.View{Laws: known.With(laws...), Held: lease.Segs{{Lo: 0, Hi: circle.Units}}, P: pacer.Endless})
+	s.see(lease.View{Laws: known.With(laws...), Held: lease.Ranges{{Lo: 0, Hi: circle.Units}}, P: pacer.Endless})
 }
 
 func testLimits() limits {
@@ -147,7 +147,7 @@ type shardFuzz struct {
 	*shard
 	client  *stepClient
 	laws    []lease.Law
-	segs    lease.Segs
+	held    lease.Ranges
 	promise int64 // µs
 	sent    int
 	slots   map[[2]int64]bool
@@ -166,14 +166,14 @@ func newFuzz(t *testing.T, r *rand.Rand) *shardFuzz {
 		f.sendOnce()
 	}
 	lo := r.Int64N(circle.Units / 2)
-	f.segs = lease.Segs{{Lo: lo, Hi: circle.Units - r.Int64N(circle.Units/4), From: lease.Pos{G: 1}}}
+	f.held = lease.Ranges{{Lo: lo, Hi: circle.Units - r.Int64N(circle.Units/4), From: lease.Pos{G: 1}}}
 	f.laws = []lease.Law{law(1, 1_000_000, int64(1+r.IntN(2000)), pacer.Endless)}
 	f.tell()
 	return f
 }
 
 func (f *shardFuzz) tell() {
-	f.see(lease.View{Laws: (*lease.Laws)(nil).With(f.laws...), Held: f.segs, P: f.promise})
+	f.see(lease.View{Laws: (*lease.Laws)(nil).With(f.laws...), Held: f.held, P: f.promise})
 }
 
 // change may tell the shard something new.
@@ -241,7 +241,7 @@ func (f *shardFuzz) run() record.Counts {
 	}
 	f.shard.tell(stopping)
 	f.turn(f.client.now)
-	reached := f.arcs.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
+	reached := f.holding.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
 	f.countUnsent(reached)
 	n := bounded(f.T, f.shard, sum)
 	if want := f.owned(min(reached, f.promise)); n.Slots()-n.Overrun() != want || n.MadeUp > n.Beyond {
@@ -262,7 +262,7 @@ func (f *shardFuzz) owned(until int64) (n int64) {
 		}
 		for k := range end {
 			q := f.laws[i].Base + k
-			if at := circle.At(q); at >= f.segs[0].Lo && at < f.segs[0].Hi && circle.Shard(q, int64(f.parts)) == int64(f.part) {
+			if at := circle.At(q); at >= f.held[0].Lo && at < f.held[0].Hi && circle.Shard(q, int64(f.parts)) == int64(f.part) {
 				n++
 			}
 		}
@@ -321,7 +321,7 @@ func TestResolution(t *testing.T) {
 }
 
 // TestResolutionWhileAnswersCome: answers wake a shard up, but slots leave at its own pace. Each ms it sends all that
-// has become due. It takes up new pieces and a recall at once.
+// has become due. It takes up new ranges and a recall at once.
 func TestResolutionWhileAnswersCome(t *testing.T) {
 	const rate, slots, often = 50_000, 5000, ms / 50
 	client := &stepClient{keep: true}

@@ -25,7 +25,7 @@ type sim struct {
 	skew  time.Duration // Redis' clock is ahead of the workers' by this
 
 	mu      sync.Mutex
-	arcs    *model.Run
+	model   *model.Run
 	first   int64       // T0 of the first law, µs; 0 = it was not seen
 	limiter *simLimiter // nil = the run has none
 	sends   []simSend
@@ -95,7 +95,7 @@ func newSim(t *testing.T, rate int64, o model.Options) *sim {
 	if o.Hold == 0 {
 		o.Hold = 10_000_000
 	}
-	return &sim{t: t, began: time.Now(), skew: 1234567 * time.Microsecond, arcs: model.New(o, "server")}
+	return &sim{t: t, began: time.Now(), skew: 1234567 * time.Microsecond, model: model.New(o, "server")}
 }
 
 func pieces(t *testing.T, rate int64) []pacer.Piece {
@@ -110,8 +110,8 @@ func pieces(t *testing.T, rate int64) []pacer.Piece {
 func (s *sim) firstSlot() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.first == 0 && s.arcs != nil {
-		if all := s.arcs.Laws().All(); len(all) > 0 {
+	if s.first == 0 && s.model != nil {
+		if all := s.model.Laws().All(); len(all) > 0 {
 			s.first = all[0].T0
 		}
 	}
@@ -169,8 +169,8 @@ func (s *sim) wait() {
 // order gives a command and publishes it. It returns t0 as a time of the sim.
 func (s *sim) order(kind string, ps []pacer.Piece) time.Duration {
 	s.mu.Lock()
-	t0, status := s.arcs.Command(s.redis(), kind, ps)
-	laws := s.arcs.Laws().All()
+	t0, status := s.model.Command(s.redis(), kind, ps)
+	laws := s.model.Laws().All()
 	s.mu.Unlock()
 	if status != "OK" {
 		s.t.Errorf("%s: %s", kind, status)
@@ -212,12 +212,12 @@ func (m *simMember) serve(c lease.Call) lease.Reply {
 	if _, said := m.left[c.Leaving]; !said {
 		m.left[c.Leaving] = m.since()
 	}
-	if m.arcs == nil {
+	if m.model == nil {
 		m.mu.Unlock()
 		return lease.Reply{Status: lease.NoState, Seq: c.Seq, Wait: 100_000}
 	}
-	r := m.arcs.Renew(m.redis(), c)
-	woken := m.arcs.Woken()
+	r := m.model.Renew(m.redis(), c)
+	woken := m.model.Woken()
 	m.mu.Unlock()
 	m.publish(lease.Message{}, woken)
 	return r
@@ -396,7 +396,7 @@ func (c *simClient) Close() error {
 // how many nobody owned.
 func (s *sim) books() (asked, idle int64) {
 	s.t.Helper()
-	a := s.arcs.Audit(s.redis())
+	a := s.model.Audit(s.redis())
 	sum := a.Idle
 	for _, m := range s.members {
 		owned := a.Owned[m.ID+"/"+m.Incarnation]

@@ -26,7 +26,7 @@ const (
 // Worker sends one member's part of a run. Fill it in and call Run, once.
 type Worker struct {
 	ID, Incarnation string               // the member, and one process of it
-	Server          lease.Server         // where pieces are leased
+	Server          lease.Server         // where ranges are leased
 	Messages        <-chan lease.Message // as in lease.Renewer
 	Clock           *pacer.Clock         // the clock of all Clients
 	Journal         Journal              // where snapshots go

@@ -519,7 +519,7 @@ func TestReplaced(t *testing.T) {
 		if second.err != nil {
 			t.Error(second.err)
 		}
-		a := s.arcs.Audit(s.redis())
+		a := s.model.Audit(s.redis())
 		if n := first.total.Counts; a.Owned["w0/1"]-n.Slots() < 0 || a.Owned["w0/1"]-n.Slots() > 510 || s.sent("w0", 0, time.Hour) != n.Sent+second.total.Counts.Sent {
 			t.Errorf("owned %d, %+v; nobody else has its part for half a second", a.Owned["w0/1"], n)
 		}

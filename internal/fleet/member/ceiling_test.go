@@ -61,7 +61,7 @@ func TestStayAt(t *testing.T) {
 		says(t, at(t, r, "1k"), "set-rate x: high (--max-qps 900), low (--max-qps 800) would leave the run, because it would ask for 1000/s; ")
 		low.Leave()
 		low.Halt(time.Now().UnixMicro())
-		if _, err := r.Arcs(client).Renew(t.Context(), low.Call()); err != nil {
+		if _, err := r.Leases(client).Renew(t.Context(), low.Call()); err != nil {
 			t.Fatal(err)
 		}
 		says(t, at(t, r, "850"), "")

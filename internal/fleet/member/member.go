@@ -43,7 +43,7 @@ func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes boo
 			asked.Do(func() { go awaitStart(ctx, r, started) })
 			return started.Load()
 		},
-		Server: r.Arcs(l.Client), Messages: r.Messages(ctx, l, id),
+		Server: r.Leases(l.Client), Messages: r.Messages(ctx, l, id),
 		Closed: r.Spec.Max, Mix: r.Spec.Target.Mix(), Unique: r.Spec.Target.Numbered(), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Restore: func(ctx context.Context, laws []lease.Law) error {

@@ -21,19 +21,19 @@ func mortal(d time.Duration) spec.Spec {
 	return s
 }
 
-// supplied renews until the member has pieces, which a first call does not bring.
+// supplied renews until the member has ranges, which a first call does not bring.
 func (m *member) supplied() *member {
 	m.Helper()
-	await.True(m, "pieces", func() bool { m.renew(); return m.promised() > 0 })
+	await.True(m, "ranges", func() bool { m.renew(); return m.promised() > 0 })
 	return m
 }
 
-// promised returns how many slots the member owns until the end of its promise. It may have got its pieces late.
+// promised returns how many slots the member owns until the end of its promise. It may have got its ranges late.
 func (m *member) promised() (n int64) {
 	v := m.holder.View()
 	end := v.Laws.Ordinal(v.Laws.Pos(v.P))
 	for _, s := range v.Held {
-		n += circle.Arc{Lo: s.Lo, N: s.Hi - s.Lo}.Count(v.Laws.Ordinal(s.From), end)
+		n += circle.Range{Lo: s.Lo, N: s.Hi - s.Lo}.Count(v.Laws.Ordinal(s.From), end)
 	}
 	return n
 }
@@ -46,7 +46,7 @@ func TestSlotsAfterLeaseExpiryAreSkipped(t *testing.T) {
 		"nobody calls": func(*bed, *run.Run) {},
 		"a command":    func(b *bed, r *run.Run) { b.must(r.Abort(b.Context(), "")) },
 		"its name is taken": func(b *bed, r *run.Run) {
-			(&member{bed: b, run: r, id: "w", server: r.Arcs(b.client), holder: lease.NewHolder("w", "next", 1)}).renew()
+			(&member{bed: b, run: r, id: "w", server: r.Leases(b.client), holder: lease.NewHolder("w", "next", 1)}).renew()
 		},
 		"it is removed": func(b *bed, r *run.Run) {
 			if _, err := r.Remove(b.Context(), "w", true); err != nil {

@@ -103,7 +103,7 @@ func crowd(b *testing.B, client rdb.Client, workers, rate int, seconds int64) {
 	for i := range kinds {
 		kinds[i] = messages(b, rand.New(rand.NewPCG(1, uint64(i))), rate, seconds)
 	}
-	arcs := r.Arcs(client)
+	arcs := r.Leases(client)
 	all := make(chan int)
 	var publishing sync.WaitGroup
 	for range 8 {

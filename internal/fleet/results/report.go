@@ -121,7 +121,7 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 }
 
 // settle takes back slots that the server counts for two workers. A server that went back to an old state believes that
-// pieces are still with those who held them then. But others have decided on some of these slots, and each slot has one
+// ranges are still with those who held them then. But others have decided on some of these slots, and each slot has one
 // owner. So as many slots less are missing from the workers that have not accounted for all of theirs. issued is how many
 // slots there were by the laws.
 func settle(in *report.Input, issued int64) {

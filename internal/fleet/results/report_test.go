@@ -111,7 +111,7 @@ func TestReportOfAProcessWhoseNameWasTaken(t *testing.T) {
 		r, _ := b.create("x", constant(1000), run.Options{})
 		m := b.member(r, "w").start().supplied()
 		await.True(b, "some slots", func() bool { m.renew(); return m.owned() > 100 })
-		next := &member{bed: b, run: r, id: "w", server: r.Arcs(b.client), holder: lease.NewHolder("w", "next", 1)}
+		next := &member{bed: b, run: r, id: "w", server: r.Leases(b.client), holder: lease.NewHolder("w", "next", 1)}
 		next.renew()
 		b.must(r.Abort(t.Context(), ""))
 		await.True(b, "the stop to be in force", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.Now().After(s.EndedAt) })

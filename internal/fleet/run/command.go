@@ -328,7 +328,7 @@ func (r *Run) Abort(ctx context.Context, why string) (Change, error) {
 }
 
 // forgotten returns how much longer workers unknown to Redis may send. Either Redis has lost the run, since lost
-// (zero = it has not). Or the run was lost or failed over, and somebody may still claim pieces.
+// (zero = it has not). Or the run was lost or failed over, and somebody may still claim ranges.
 func (s *State) forgotten(asked spec.Spec, lost time.Time) time.Duration {
 	lateness := max(asked.MaxLag, asked.CatchUp)
 	switch {

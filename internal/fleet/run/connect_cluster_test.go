@@ -229,5 +229,5 @@ func triesOf(t *testing.T, client rdb.Client, command string) *atomic.Int64 {
 func leased(ctx context.Context, r *Run, client rdb.Client, patience time.Duration) (lease.Reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return r.Arcs(client).Renew(ctx, lease.NewHolder(NewID(), NewID(), 1).Call())
+	return r.Leases(client).Renew(ctx, lease.NewHolder(NewID(), NewID(), 1).Call())
 }

@@ -86,7 +86,7 @@ func (d *dump) budget(fields *redis.MapStringStringCmd) error {
 	return nil
 }
 
-// workers writes a line for each member, and one for each piece that it holds or is to hold.
+// workers writes a line for each member, and one for each range that it holds or is to hold.
 func (d *dump) workers(records *redis.MapStringStringCmd) error {
 	all, err := records.Result()
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *dump) scores(set *redis.ZSliceCmd) error {
 	return err
 }
 
-// unowned writes the pieces that no member holds, or that are in no target.
+// unowned writes the ranges that no member holds, or that are in no target.
 func (d *dump) unowned(set *redis.ZSliceCmd) error {
 	all, err := set.Result()
 	for _, z := range all {
@@ -136,11 +136,11 @@ func (d *dump) unowned(set *redis.ZSliceCmd) error {
 		if z.Score >= kind {
 			what = "unknown"
 		}
-		pieces, err := lua.Pieces(text)
+		ranges, err := lua.Ranges(text)
 		if err != nil {
 			return err
 		}
-		for _, p := range pieces {
+		for _, p := range ranges {
 			d.line("  %-10s %s", what, span(p))
 		}
 	}
@@ -161,11 +161,11 @@ func (d *dump) laws(texts *redis.StringSliceCmd) error {
 	return err
 }
 
-// log writes the newest entries of the log: who owned a piece from which slot to which.
+// log writes the newest entries of the log: who owned a range from which slot to which.
 func (d *dump) log(entries *redis.StringSliceCmd) error {
 	all, err := entries.Result()
 	for _, entry := range all {
-		numbers, owner, err := lua.Read("piece", entry)
+		numbers, owner, err := lua.Read("range", entry)
 		if err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func (d *dump) log(entries *redis.StringSliceCmd) error {
 	return err
 }
 
-func span(p lua.Piece) string {
+func span(p lua.Range) string {
 	return fmt.Sprintf("[%d, %d) from law %d slot %d, for the log from law %d slot %d", p.Lo, p.Hi, p.FromG, p.FromK, p.SinceG, p.SinceK)
 }
 

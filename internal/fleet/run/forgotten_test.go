@@ -64,7 +64,7 @@ func (b *bed) loner(r *Run) *loner {
 	b.Helper()
 	w := &loner{}
 	l := lease.Renewer{
-		Server: flaky{r.Arcs(b.client), &w.cut}, Sink: nowhere{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i",
+		Server: flaky{r.Leases(b.client), &w.cut}, Sink: nowhere{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i",
 		Observe: func(x lease.Reply, v *lease.View) {
 			w.calls.Add(1)
 			if x.Status == lease.MustClaim {

@@ -27,8 +27,8 @@ func FuzzState(f *testing.F) {
 		laws, _ := lease.PackLaws([]lease.Law{first})
 		core := make([]int64, 22)
 		core[4], core[6], core[7], core[9] = 1, first.T0, 1, 10_000_000 // clock epoch, started, n, hold
-		piece := numbers(0, 1<<24, 1, 0, 1, 0)
-		f.Add(numbers(core...), laws, first.Plan.String(), "w", stored(presentMember, "inc", piece), piece+"w/inc", piece, 1.0, "1700000000500000")
+		held := numbers(0, 1<<24, 1, 0, 1, 0)
+		f.Add(numbers(core...), laws, first.Plan.String(), "w", stored(presentMember, "inc", held), held+"w/inc", held, 1.0, "1700000000500000")
 	}
 	f.Add("", "1:2:3", "0:0;1:2:3", "w/x", "a b c d e", "x", "y", 1e300, "-1")
 	f.Add(strings.Repeat("x", 22*8), strings.Repeat("x", 21*8), "0:1;1:1:1:1", "", strings.Repeat("x", 11*8), strings.Repeat("x", 48), strings.Repeat("\xff", 48), -1.0, "1")

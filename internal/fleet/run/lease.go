@@ -16,8 +16,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// Arcs renews a worker's pieces of the run. Its errors say what to do. It is safe for concurrent use.
-type Arcs struct {
+// Leases renews a worker's ranges of the run. Its errors say what to do. It is safe for concurrent use.
+type Leases struct {
 	run    *Run
 	client rdb.Client
 	script *redis.Script
@@ -26,29 +26,29 @@ type Arcs struct {
 	known *lease.Laws // for the plans that replies leave out
 }
 
-// Arcs returns an Arcs that calls over client, which should be one of its own.
-func (r *Run) Arcs(client rdb.Client) *Arcs {
-	return &Arcs{run: r, client: client, script: lua.Renew()}
+// Leases returns those of one worker. They call over client, which should be one of its own.
+func (r *Run) Leases(client rdb.Client) *Leases {
+	return &Leases{run: r, client: client, script: lua.Renew()}
 }
 
 // Renew implements lease.Server.
-func (a *Arcs) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
-	args := []any{a.run.UID, a.run.Keys.Control}
+func (l *Leases) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
+	args := []any{l.run.UID, l.run.Keys.Control}
 	for _, text := range c.Args() {
 		args = append(args, text)
 	}
-	texts, err := a.script.Run(ctx, a.client, a.run.Keys.change(), args...).StringSlice()
+	texts, err := l.script.Run(ctx, l.client, l.run.Keys.change(), args...).StringSlice()
 	if err != nil {
 		return lease.Reply{}, link.Advise(err)
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	reply, err := lease.ReadReply(texts, a.known)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	reply, err := lease.ReadReply(texts, l.known)
 	if err != nil {
 		return lease.Reply{}, err
 	}
 	if len(reply.Laws) > 0 {
-		a.known = a.known.With(reply.Laws...).In(reply.ClockEpoch).Trim(reply.Now - rememberLaws.Microseconds())
+		l.known = l.known.With(reply.Laws...).In(reply.ClockEpoch).Trim(reply.Now - rememberLaws.Microseconds())
 	}
 	return reply, nil
 }

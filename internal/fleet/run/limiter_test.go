@@ -95,7 +95,7 @@ func TestNoPromise(t *testing.T) {
 			r := &Run{Name: "r", UID: "u", Client: client, Keys: KeysOf("r")}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
-			l := lease.Renewer{Server: r.Arcs(client), Sink: nothing{t}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i", Log: slog.New(log)}
+			l := lease.Renewer{Server: r.Leases(client), Sink: nothing{t}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "i", Log: slog.New(log)}
 			ended := make(chan error, 1)
 			go func() { ended <- l.Run(ctx) }()
 			before := calls.Load()

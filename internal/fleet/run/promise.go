@@ -24,12 +24,12 @@ type standing struct {
 	state   int64
 	leaving int64 // 1 = it hands over what it holds
 	seen    int64 // when a departed member last called, µs
-	holds   bool  // it holds a piece
+	holds   bool  // it holds a range
 }
 
 // Times after a promise.
 const (
-	promiseGrace  = 50 * time.Millisecond // how long a piece is left alone
+	promiseGrace  = 50 * time.Millisecond // how long a range is left alone
 	promiseMargin = time.Second           // by how much the stored state may be wrong
 	handOver      = 2 * time.Second       // how long a worker that has handed over may send
 )
@@ -87,10 +87,10 @@ func (a *reading) member(w *Worker, m standing) {
 	}
 }
 
-// kind is the distance of the scores of two kinds of unowned pieces. Unknown pieces are the second kind (lua/segs.lua).
+// kind is the distance of the scores of two kinds of unowned ranges. Unknown ranges are the second kind (lua/ranges.lua).
 const kind = 33554432
 
-// findUnclaimed finds out until when workers unknown to this server may send. While pieces are unknown, somebody may
+// findUnclaimed finds out until when workers unknown to this server may send. While ranges are unknown, somebody may
 // hold them.
 func (a *reading) findUnclaimed(unowned []redis.Z) {
 	if a.now.UnixMicro() >= a.core["grace"] {

@@ -280,7 +280,7 @@ func (a *reading) parseRestored(b map[string]string) error {
 }
 
 // audit adds up how many slots each process owned, and how many nobody did, up to now. It uses floor sums over the
-// log and over the held pieces (pacer/circle).
+// log and over the held ranges (pacer/circle).
 func (a *reading) audit(t stateText) error {
 	end := a.now.UnixMicro()
 	if !a.EndedAt.IsZero() {
@@ -291,12 +291,12 @@ func (a *reading) audit(t stateText) error {
 		a.known = a.laws.Ordinal(a.laws.Pos(a.Restored.UnixMicro()))
 	}
 	for _, entry := range t.log {
-		const size = 48 // bytes of a piece
-		p, err := lua.Pieces(entry[:min(size, len(entry))])
+		const size = 48 // bytes of a range
+		p, err := lua.Ranges(entry[:min(size, len(entry))])
 		if err != nil || len(p) == 0 {
 			return fmt.Errorf("the log: %w", cmp.Or(err, errEntry))
 		}
-		x := p[0] // an entry has from and to where a piece has from and since
+		x := p[0] // an entry has from and to where a range has from and since
 		a.add(entry[size:], x.Lo, x.Hi, a.laws.Ordinal(lease.Pos{G: x.FromG, K: x.FromK}), min(a.until, a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})))
 	}
 	for _, z := range t.unowned {
@@ -304,9 +304,9 @@ func (a *reading) audit(t stateText) error {
 		if z.Score >= unassignedScore {
 			continue
 		}
-		p, err := lua.Pieces(text)
+		p, err := lua.Ranges(text)
 		if err != nil {
-			return fmt.Errorf("unowned pieces: %w", err)
+			return fmt.Errorf("unowned ranges: %w", err)
 		}
 		for _, x := range p {
 			a.open("", x, a.until)
@@ -318,11 +318,11 @@ func (a *reading) audit(t stateText) error {
 // errEntry says that no script has written an entry of the log.
 var errEntry = errors.New("an entry is empty")
 
-// unassignedScore is the lowest score of unowned pieces that are in no target (lua/segs.lua).
+// unassignedScore is the lowest score of unowned ranges that are in no target (lua/ranges.lua).
 const unassignedScore = 2 * 33554432
 
-// open counts a piece that stays where it is since a slot. Up to an ordinal it is its owner's, and nobody's after.
-func (a *reading) open(owner string, x lua.Piece, to int64) {
+// open counts a range that stays where it is since a slot. Up to an ordinal it is its owner's, and nobody's after.
+func (a *reading) open(owner string, x lua.Range, to int64) {
 	since := a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})
 	a.add(owner, x.Lo, x.Hi, since, to)
 	a.add("", x.Lo, x.Hi, max(since, to), a.until)
@@ -331,10 +331,10 @@ func (a *reading) open(owner string, x lua.Piece, to int64) {
 // add counts the slots of an owner, "" = nobody, from one ordinal to another. Slots before the first known law are
 // lost.
 func (a *reading) add(owner string, lo, hi, from, to int64) {
-	n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), from), to)
+	n := circle.Range{Lo: lo, N: hi - lo}.Count(max(a.laws.Ordinal(lease.Pos{}), from), to)
 	if owner == "" {
 		a.idle += n
-		a.Skipped += circle.Arc{Lo: lo, N: hi - lo}.Count(max(a.known, from), to)
+		a.Skipped += circle.Range{Lo: lo, N: hi - lo}.Count(max(a.known, from), to)
 	} else {
 		a.owned[owner] += n
 	}

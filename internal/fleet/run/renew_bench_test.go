@@ -46,7 +46,7 @@ func newFleet(tb testing.TB, client rdb.Client, n int) *fleet {
 	for i := range n {
 		f.all = append(f.all, lease.NewHolder(fmt.Sprint("w", i), processID, 1))
 	}
-	for range 3 { // they join; the run begins, and they hear of it; they get their pieces
+	for range 3 { // they join; the run begins, and they hear of it; they get their ranges
 		for i := range f.all {
 			f.call(i)
 		}
@@ -133,10 +133,10 @@ func processor(b *testing.B, pid int) time.Duration {
 
 const processID = "0123456789abcdef" // as long as a real one
 
-// BenchmarkArcs measures the calls that change something, by the number of present members. They are the beginning,
+// BenchmarkRanges measures the calls that change something, by the number of present members. They are the beginning,
 // further joins, an order, the first call after a failover, and each member's claim after it. µs-most is the longest
 // call, if it took at least 5 ms.
-func BenchmarkArcs(b *testing.B) {
+func BenchmarkRanges(b *testing.B) {
 	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			server := redistest.Start(b, "--enable-debug-command", "yes", "--slowlog-log-slower-than", "5000", "--slowlog-max-len", "10000")

@@ -12,7 +12,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestRestore: a lost run goes on by the laws of its workers, under the same uid. Workers go on with the pieces that
+// TestRestore: a lost run goes on by the laws of its workers, under the same uid. Workers go on with the ranges that
 // they hold.
 func TestRestore(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
@@ -51,7 +51,7 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// TestRestoreAfterThePromises: pieces without a claim are not sent until all earlier promises have ended.
+// TestRestoreAfterThePromises: ranges without a claim are not sent until all earlier promises have ended.
 func TestRestoreAfterThePromises(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), Options{})

@@ -111,12 +111,12 @@ type member struct {
 	*bed
 	run    *Run
 	id     string
-	server *Arcs
+	server *Leases
 	holder *lease.Holder
 }
 
 func (b *bed) member(r *Run, id string) *member {
-	return &member{bed: b, run: r, id: id, server: r.Arcs(b.client), holder: lease.NewHolder(id, "inc"+id, 1)}
+	return &member{bed: b, run: r, id: id, server: r.Leases(b.client), holder: lease.NewHolder(id, "inc"+id, 1)}
 }
 
 // renew makes a call, and a second one if the server asks for it. It gives up what it must.

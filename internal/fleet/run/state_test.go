@@ -19,7 +19,7 @@ func numbers(all ...int64) string {
 	return string(text)
 }
 
-// stored returns what the scripts store for a worker of weight 3 that holds pieces.
+// stored returns what the scripts store for a worker of weight 3 that holds ranges.
 func stored(state int64, inc, pieces string) string {
 	return numbers(7, 3, 1, 0, state, 0, 0, 0, 0, int64(len(pieces)/48), 0) + pieces + inc
 }
@@ -164,7 +164,7 @@ func TestWaitsFor(t *testing.T) {
 	}{
 		{silence{state: presentMember, hold: 10 * time.Second}, 11 * time.Second, false},
 		{silence{state: presentMember, hold: hold}, 6 * time.Second, false},
-		// It may have got pieces since.
+		// It may have got ranges since.
 		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: presentMember, hold: spec.StopPromise}, 3 * time.Second, false},
 		{silence{state: presentMember, hold: spec.HoldPromise}, promiseSilence + time.Second, true},
@@ -202,7 +202,7 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// planned returns the laws of pieces that follow one another without a gap, from a time on, µs.
+// planned returns the laws of ranges that follow one another without a gap, from a time on, µs.
 func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.Law) {
 	l := lease.Law{Plan: plan, End: pacer.Endless, ClockEpoch: 1}
 	for i, p := range pieces {

@@ -63,7 +63,7 @@ func TestCommandsToARestoredRun(t *testing.T) {
 			each(t, func(t *testing.T, b *bed) {
 				r, members, started, laws := b.lostRun(10 * time.Second)
 				b.restore(r, started, laws)
-				held := []lease.Segs{members[0].holder.View().Held, members[1].holder.View().Held}
+				held := []lease.Ranges{members[0].holder.View().Held, members[1].holder.View().Held}
 				members[0].renew()
 				at := command(b, r).At
 				if given := b.lastEvent(r); at.Sub(given) > 600*time.Millisecond {

@@ -28,7 +28,7 @@ func workerScenarios() []scenario {
 			s.kill(s.fleet[2])
 			s.last(2200 * time.Millisecond) // it counts as alive until it has missed some renewals
 			s.loadctl("workers", "rm", name, "w3")
-			s.promise(s.web.Now()+int64(600*time.Millisecond), s.ends(), enough) // its pieces are free half a second later
+			s.promise(s.web.Now()+int64(600*time.Millisecond), s.ends(), enough) // its ranges are free half a second later
 		}},
 		{name: "worker frozen for 3 s", lasts: 9 * time.Second, play: frozen(3 * time.Second)},
 		{name: "worker frozen for 7 s, beyond its promise", lasts: 12 * time.Second, play: frozen(7 * time.Second)},

@@ -62,7 +62,7 @@ func TestOldState(t *testing.T) {
 	}{
 		{"joined", func(b *bed, _ []*process) {
 			b.worker("x", "--allow-any", "--id", "late")
-			// Pieces that are on their way when Redis crashes have no owner for a while.
+			// Ranges that are on their way when Redis crashes have no owner for a while.
 			await.True(b.t, "slots of the joiner", func() bool {
 				return slices.ContainsFunc(b.read("x").Workers, func(w run.Worker) bool { return w.ID == "late" && w.Owned > 0 })
 			})

@@ -59,7 +59,7 @@ func TestMergeIsExact(t *testing.T) {
 		fleet.Go(func() {
 			clock, id, incarnation := pacer.NewClock(), fmt.Sprint("w", i), run.NewID()
 			w := worker.Worker{
-				ID: id, Incarnation: incarnation, Server: r.Arcs(b.redis.Client()), Clock: clock, Journal: results.NewJournal(r, id, incarnation),
+				ID: id, Incarnation: incarnation, Server: r.Leases(b.redis.Client()), Clock: clock, Journal: results.NewJournal(r, id, incarnation),
 				NewClient: func(int) (worker.Client, error) {
 					return witness{Client: worker.NewAdapter(clock, target, 50), mu: seen.mu, all: seen.all}, nil
 				},

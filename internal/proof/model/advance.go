@@ -49,7 +49,7 @@ func (r *Run) beginGrace(epoch string) {
 	r.tf, r.grace, r.unassigned = r.now, r.now+min(r.Hold, longest)+margin, lease.Whole()
 	at := r.pos(r.now)
 	var all []Entry // entries that end here
-	gather := func(owner string, s lease.Segs) {
+	gather := func(owner string, s lease.Ranges) {
 		for _, x := range s {
 			at = lease.Later(at, x.Since)
 			all = append(all, Entry{Owner: owner, Lo: x.Lo, Hi: x.Hi, From: x.Since})
@@ -71,9 +71,9 @@ func (r *Run) beginGrace(epoch string) {
 	gather("", r.free)
 	gather("", r.unknown)
 	for _, e := range all {
-		r.close(e.Owner, lease.Seg{Lo: e.Lo, Hi: e.Hi, Since: e.From}, at)
+		r.close(e.Owner, lease.Range{Lo: e.Lo, Hi: e.Hi, Since: e.From}, at)
 	}
-	r.free, r.unknown = nil, lease.Segs{{Hi: circle.Units, Since: at}}
+	r.free, r.unknown = nil, lease.Ranges{{Hi: circle.Units, Since: at}}
 	if r.Without.Quarantine {
 		r.endGrace()
 	}
@@ -90,7 +90,7 @@ func (r *Run) endGrace() {
 	at := r.pos(r.now)
 	for _, s := range r.unknown {
 		s.From = at
-		r.free = r.free.Plus(lease.Segs{s})
+		r.free = r.free.Plus(lease.Ranges{s})
 	}
 	r.unknown = nil
 	r.assign()
@@ -112,14 +112,14 @@ func (r *Run) expire() {
 	}
 }
 
-// endPromise returns the owner of m's pieces at a time: m, or nobody if its promise ended before.
+// endPromise returns the owner of m's ranges at a time: m, or nobody if its promise ended before.
 func (r *Run) endPromise(m *Member, t int64) string {
 	ends := m.drops - expirySlack
 	if ends >= t {
 		return m.owner()
 	}
 	at := r.pos(ends)
-	m.held = m.held.Each(func(s *lease.Seg) { s.Since = r.close(m.owner(), *s, at) })
+	m.held = m.held.Each(func(s *lease.Range) { s.Since = r.close(m.owner(), *s, at) })
 	return ""
 }
 
@@ -147,7 +147,7 @@ func (r *Run) Remove(now int64, name string) {
 
 // remove removes a member that somebody says is gone. Its clock may have been ahead of this one, by up to stepped. In
 // the grace period others may still claim what it is believed to hold, as a late copy of an old claim may have spoken
-// for it. Until then these pieces are unknown.
+// for it. Until then these ranges are unknown.
 func (r *Run) remove(m *Member) {
 	if !m.gone && m.epoch == r.epoch {
 		if r.grace > 0 {
@@ -205,10 +205,10 @@ func (r *Run) checkClock(now int64) {
 	at := lease.Pos{G: l.ID}
 	for _, m := range r.present() {
 		m.drops += delta
-		r.setHeld(m, m.held.Each(func(s *lease.Seg) { s.From = at }))
+		r.setHeld(m, m.held.Each(func(s *lease.Range) { s.From = at }))
 	}
 	r.rebalancedAt = now
-	r.free = r.free.Each(func(s *lease.Seg) { s.From = at })
+	r.free = r.free.Each(func(s *lease.Range) { s.From = at })
 	if r.grace > 0 {
 		r.endGrace()
 	}

@@ -32,7 +32,7 @@ func (r *Run) Audit(now int64) Audit {
 	begin := r.ever.Ordinal(lease.Pos{}) // of a run that was lost, nobody knows what came before
 	out := Audit{Asked: end - begin, Owned: map[string]int64{}, Until: map[string]int64{}}
 	add := func(owner string, lo, hi, from, to int64) {
-		n := circle.Arc{Lo: lo, N: hi - lo}.Count(max(begin, from), to)
+		n := circle.Range{Lo: lo, N: hi - lo}.Count(max(begin, from), to)
 		if owner == "" {
 			out.Idle += n
 		} else {
@@ -44,8 +44,8 @@ func (r *Run) Audit(now int64) Audit {
 		add(e.Owner, e.Lo, e.Hi, r.ever.Ordinal(e.From), to)
 		out.Until[e.Owner] = max(out.Until[e.Owner], to)
 	}
-	open := func(owner string, segs lease.Segs) {
-		for _, s := range segs {
+	open := func(owner string, ranges lease.Ranges) {
+		for _, s := range ranges {
 			add(owner, s.Lo, s.Hi, r.ever.Ordinal(s.Since), end)
 		}
 	}

@@ -14,14 +14,14 @@ func (r *Run) claim(m *Member, c lease.Call) {
 		if r.Without.Owned {
 			r.seize(c.Claim.Held)
 		}
-		var claimed lease.Segs
+		var claimed lease.Ranges
 		claimed, r.unknown = r.unknown.Split(c.Claim.Held)
 		held := m.held
 		for _, s := range c.Claim.Held {
-			for _, x := range claimed.And(lease.Segs{s}) {
+			for _, x := range claimed.And(lease.Ranges{s}) {
 				x.From = s.From
 				x.Since = r.close("", x, lease.Later(x.Since, s.From))
-				held = held.Plus(lease.Segs{x})
+				held = held.Plus(lease.Ranges{x})
 			}
 		}
 		if len(held) > len(m.held) {
@@ -46,19 +46,19 @@ func (r *Run) takeBack(m *Member) {
 	for _, s := range m.held {
 		s.Since = r.close(m.owner(), s, lease.Later(s.Since, at))
 		s.From = lease.Pos{}
-		r.unknown = r.unknown.Plus(lease.Segs{s})
+		r.unknown = r.unknown.Plus(lease.Ranges{s})
 	}
 	r.setHeld(m, nil)
 }
 
 // seize makes places unknown, whoever has them. Only runs without the rule Owned do this.
-func (r *Run) seize(units lease.Segs) {
+func (r *Run) seize(units lease.Ranges) {
 	for _, x := range r.present() {
-		var in lease.Segs
+		var in lease.Ranges
 		in, x.held = x.held.Split(units)
 		r.unknown = r.unknown.Plus(in)
 	}
-	var in lease.Segs
+	var in lease.Ranges
 	in, r.free = r.free.Split(units)
 	r.unknown = r.unknown.Plus(in)
 }

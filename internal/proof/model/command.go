@@ -17,7 +17,7 @@ const (
 // ahead returns how long a change is made before it is in force, µs.
 func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)+len(r.replaced)) }
 
-// start begins when enough members are there. Each gets one piece.
+// start begins when enough members are there. Each gets one range.
 func (r *Run) start() {
 	all := r.staying()
 	if r.Min == 0 || len(all) < r.Min {
@@ -30,7 +30,7 @@ func (r *Run) start() {
 		sum += m.Weight
 		end := share(sum, weights(all))
 		if end > at {
-			r.addTarget(m, lease.Segs{{Lo: at, Hi: end}})
+			r.addTarget(m, lease.Ranges{{Lo: at, Hi: end}})
 		}
 		at = end
 		r.woken[m.Name] = true
@@ -41,7 +41,7 @@ func (r *Run) start() {
 	}
 	r.next(&l)
 	r.addLaws(l)
-	r.free = r.free.Each(func(s *lease.Seg) { s.From = lease.Pos{G: l.ID} })
+	r.free = r.free.Each(func(s *lease.Range) { s.From = lease.Pos{G: l.ID} })
 	r.follow()
 }
 
@@ -190,7 +190,7 @@ func (r *Run) findCommand() {
 	}
 }
 
-// Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and a status of an
+// Command is start, set-rate (with ranges), pause, resume or stop. It returns when it is in force, and a status of an
 // Answer.
 func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	r.advance(now)

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	expirySlack = 50_000      // µs a piece is left alone after its promise
+	expirySlack = 50_000      // µs a range is left alone after its promise
 	margin      = 1_000_000   // µs by which the clocks of two servers may differ; no slot is sent later than this
-	makeUp      = 100_000     // µs: slots of a free piece that are past by no more than this are given too, to be sent late
-	settled     = 5_000_000   // µs after which new pieces are in force everywhere
-	atOnce      = 16          // members or pieces that one call handles at most, about
+	makeUp      = 100_000     // µs: slots of a free range that are past by no more than this are given too, to be sent late
+	settled     = 5_000_000   // µs after which new ranges are in force everywhere
+	atOnce      = 16          // members or ranges that one call handles at most, about
 	history     = 1000        // laws that are over and that a worker is told of, at most
 	stepped     = 500_000     // a clock that goes back by more begins a new clock epoch
 	longest     = 600_000_000 // µs at most to wait for a promise of a former server, which may have no end
@@ -30,7 +30,7 @@ type Options struct {
 	Span     int64 // µs until the end; 0 = endless
 	Requests int64 // 0 = no limit
 	Min      int   // members to wait for; 0 = for the command start
-	Hold     int64 // for how long a reply promises the pieces in it, µs
+	Hold     int64 // for how long a reply promises the ranges in it, µs
 	Deadman  int64 // µs without a controller after which the run is stopped; 0 = never
 	Seed     int64 // of Poisson arrivals; 0 = slots are evenly spaced
 	Without  Without
@@ -42,11 +42,11 @@ type Member struct {
 	Weight            int64
 	seq               int64
 	epoch             string
-	held              lease.Segs // what it owns
-	target            lease.Segs // what it is to own, only places
-	drops             int64      // when it is gone if it stays silent, µs
-	joins             int64      // when neighbours may be joined, µs; endless = none; of a departed member: its last call
-	version           int64      // of held
+	held              lease.Ranges // what it owns
+	target            lease.Ranges // what it is to own, only places
+	drops             int64        // when it is gone if it stays silent, µs
+	joins             int64        // when neighbours may be joined, µs; endless = none; of a departed member: its last call
+	version           int64        // of held
 	leaving, gone     bool
 }
 
@@ -69,15 +69,15 @@ type Run struct {
 	started        int64       // first T0
 	clockEpoch     int64
 	epoch          string
-	tf, grace      int64 // when this server was first called; until when unknown pieces stay unknown, 0 = over
+	tf, grace      int64 // when this server was first called; until when unknown ranges stay unknown, 0 = over
 	noExpiryBefore int64 // nobody expires before
 	last           int64 // highest time seen in this clock epoch
 	now            int64
 	rebalancedAt   int64
-	free           lease.Segs // given up, not yet taken
-	unknown        lease.Segs // this server has not heard of the owner
-	unassigned     lease.Segs // in nobody's target
-	heard          int64      // when a controller last called, µs
+	free           lease.Ranges // given up, not yet taken
+	unknown        lease.Ranges // this server has not heard of the owner
+	unassigned     lease.Ranges // in nobody's target
+	heard          int64        // when a controller last called, µs
 	members        map[string]*Member
 	replaced       map[string]bool // incarnations
 	log            []Entry
@@ -231,7 +231,7 @@ func (r *Run) missed(c lease.Call) (out []lease.Law) {
 // period returns the time between two calls of a worker, µs.
 func (r *Run) period() int64 { return lease.Period(int64(len(r.present())), r.Hold) }
 
-// enter adds a new member. It gets a target, but no pieces yet.
+// enter adds a new member. It gets a target, but no ranges yet.
 func (r *Run) enter(c lease.Call) *Member {
 	m := &Member{Name: c.Worker, Incarnation: c.Incarnation, Weight: c.Weight, epoch: r.epoch, drops: r.now + r.Hold, joins: endless, version: 1}
 	if old := r.members[c.Worker]; old != nil {
@@ -244,15 +244,15 @@ func (r *Run) enter(c lease.Call) *Member {
 	return m
 }
 
-// receive gives m the free pieces of its target. When the rate is changed, a piece may be free for a moment: a law that
-// begins before the slot from which the piece was given up has no other owner. These slots are given too.
+// receive gives m the free ranges of its target. When the rate is changed, a range may be free for a moment: a law that
+// begins before the slot from which the range was given up has no other owner. These slots are given too.
 func (r *Run) receive(m *Member) bool {
 	if m.leaving {
 		return false
 	}
 	in, out := r.free.Split(m.target.Minus(m.held))
 	now := r.pos(r.now - makeUp)
-	got := in.Each(func(s *lease.Seg) {
+	got := in.Each(func(s *lease.Range) {
 		s.From = lease.Later(s.From, now)
 		s.Since = r.close("", *s, s.From)
 	})
@@ -263,13 +263,13 @@ func (r *Run) receive(m *Member) bool {
 	return len(got) > 0
 }
 
-// releases takes the pieces that m gives up.
+// releases takes the ranges that m gives up.
 func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 	if c.Epoch != r.epoch {
 		return false
 	}
 	for _, x := range c.Releases {
-		in, out := m.held.Split(lease.Segs{{Lo: x.Lo, Hi: x.Hi}})
+		in, out := m.held.Split(lease.Ranges{{Lo: x.Lo, Hi: x.Hi}})
 		if len(in) == 0 {
 			continue
 		}
@@ -283,17 +283,17 @@ func (r *Run) releases(m *Member, c lease.Call) (any bool) {
 	return any
 }
 
-// makeFree makes pieces free from a slot on; whose says who held them.
-func (r *Run) makeFree(whose string, units lease.Segs, from lease.Pos) {
+// makeFree makes ranges free from a slot on; whose says who held them.
+func (r *Run) makeFree(whose string, units lease.Ranges, from lease.Pos) {
 	for _, s := range units {
 		s.From = lease.Later(s.From, from)
 		s.Since = r.close(whose, s, s.From)
-		r.free = r.free.Plus(lease.Segs{s})
+		r.free = r.free.Plus(lease.Ranges{s})
 	}
 }
 
 // close ends an entry of the log, and returns where the next one begins.
-func (r *Run) close(owner string, s lease.Seg, to lease.Pos) lease.Pos {
+func (r *Run) close(owner string, s lease.Range, to lease.Pos) lease.Pos {
 	if !s.Since.Less(to) {
 		return s.Since
 	}
@@ -302,19 +302,19 @@ func (r *Run) close(owner string, s lease.Seg, to lease.Pos) lease.Pos {
 }
 
 // setHeld sets all that a member holds.
-func (r *Run) setHeld(m *Member, held lease.Segs) {
+func (r *Run) setHeld(m *Member, held lease.Ranges) {
 	m.held, m.joins = held, r.now+settled
 	m.version++
 }
 
-// joinNeighbours joins neighbouring pieces once it no longer matters that they came at different times.
+// joinNeighbours joins neighbouring ranges once it no longer matters that they came at different times.
 func (r *Run) joinNeighbours(m *Member) {
 	if r.now < m.joins {
 		return
 	}
 	m.joins = endless
 	past := r.pos(r.now - margin)
-	var out lease.Segs
+	var out lease.Ranges
 	for _, s := range m.held {
 		n := len(out)
 		if n == 0 || out[n-1].Hi != s.Lo || past.Less(s.From) || past.Less(out[n-1].From) {
@@ -363,7 +363,7 @@ func (r *Run) Check() error {
 			all, targets = append(all, m.held...), append(targets, m.target...)
 		}
 	}
-	byPlace := func(a, b lease.Seg) int { return int(a.Lo - b.Lo) }
+	byPlace := func(a, b lease.Range) int { return int(a.Lo - b.Lo) }
 	slices.SortFunc(all, byPlace)
 	slices.SortFunc(targets, byPlace)
 	switch {
@@ -375,7 +375,7 @@ func (r *Run) Check() error {
 	return nil
 }
 
-// Clone returns a copy that shares nothing with r: what a replica knows now. lease.Segs and Laws are never changed in
+// Clone returns a copy that shares nothing with r: what a replica knows now. lease.Ranges and Laws are never changed in
 // place.
 func (r *Run) Clone() *Run {
 	c := *r

@@ -208,9 +208,9 @@ func numbers(text string) (out []int64) {
 	return out
 }
 
-func whole(text string) (out lease.Segs) {
+func whole(text string) (out lease.Ranges) {
 	for v := numbers(text); len(v) > 0; v = v[6:] {
-		out = append(out, lease.Seg{Lo: v[0], Hi: v[1], From: lease.Pos{G: v[2], K: v[3]}, Since: lease.Pos{G: v[4], K: v[5]}})
+		out = append(out, lease.Range{Lo: v[0], Hi: v[1], From: lease.Pos{G: v[2], K: v[3]}, Since: lease.Pos{G: v[4], K: v[5]}})
 	}
 	return out
 }
@@ -234,7 +234,7 @@ func differs(what string, script, model any) error {
 	return fmt.Errorf("%s\nscript %+v\nmodel  %+v", what, script, model)
 }
 
-func same(a, b lease.Segs) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
+func same(a, b lease.Ranges) bool { return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b) }
 
 // check compares what the server has stored with the model.
 func (s *scripts) check(r *Run) error {
@@ -325,10 +325,10 @@ func (s *scripts) checkMembers(r *Run, records map[string]string) error {
 			wantState = 1
 		}
 		held, rest := whole(record[88:88+48*v[9]]), record[88+48*v[9]:]
-		var target lease.Segs
+		var target lease.Ranges
 		for i := range v[10] {
 			x := numbers(rest[16*i : 16*i+16])
-			target = append(target, lease.Seg{Lo: x[0], Hi: x[1]})
+			target = append(target, lease.Range{Lo: x[0], Hi: x[1]})
 		}
 		got := []any{rest[16*v[10]:], v[0], v[1], v[2], v[3], state, leaving, v[6], v[7], v[8]}
 		want := []any{m.Incarnation, m.seq, m.Weight, m.version, m.joins, wantState, m.leaving, m.gives().Len(), m.target.Minus(m.held).Len(), m.target.Len()}
@@ -372,7 +372,7 @@ func (s *scripts) checkSets(r *Run, due []redis.Z, rich []string) error {
 }
 
 func (s *scripts) checkLoose(r *Run, loose []redis.Z) error {
-	var kinds [3]lease.Segs
+	var kinds [3]lease.Ranges
 	for _, z := range loose {
 		kind, text := int(z.Score)>>25, z.Member.(string)
 		if len(text) == 16 {
@@ -384,7 +384,7 @@ func (s *scripts) checkLoose(r *Run, loose []redis.Z) error {
 		}
 		kinds[kind] = append(kinds[kind], x...)
 	}
-	for i, want := range []lease.Segs{r.free, r.unknown, r.unassigned} {
+	for i, want := range []lease.Ranges{r.free, r.unknown, r.unassigned} {
 		if !same(kinds[i], want) {
 			return differs([]string{"free", "unknown", "unassigned"}[i], kinds[i], want)
 		}
@@ -584,7 +584,7 @@ func (w *world) both(c lease.Call, known *lease.Laws) lease.Reply {
 	}
 	a, b := got, want
 	a.Laws, b.Laws = ordinary(a.Laws), ordinary(b.Laws)
-	b.List = b.List.Each(func(s *lease.Seg) { s.Since = lease.Pos{} })
+	b.List = b.List.Each(func(s *lease.Range) { s.Since = lease.Pos{} })
 	if len(b.List) == 0 {
 		b.List = a.List[:0]
 	}
@@ -620,8 +620,8 @@ func (w *world) renew(h *lease.Holder) {
 	}
 }
 
-func (w *world) somewhere() lease.Segs {
-	var out lease.Segs
+func (w *world) somewhere() lease.Ranges {
+	var out lease.Ranges
 	at := int64(0)
 	for at < 1<<24 && len(out) < 4 {
 		lo := at + w.rng.Int64N(1<<[]int{4, 14, 22}[w.rng.IntN(3)])
@@ -629,7 +629,7 @@ func (w *world) somewhere() lease.Segs {
 		if hi > 1<<24 {
 			break
 		}
-		s := lease.Seg{Lo: lo, Hi: hi}
+		s := lease.Range{Lo: lo, Hi: hi}
 		if !w.chance(3) && w.r.laws != nil {
 			p := w.r.pos(w.now + w.rng.Int64N(3_000_000) - 1_500_000)
 			s.From = lease.Pos{G: p.G, K: max(0, p.K+w.rng.Int64N(100)-50)}
@@ -668,7 +668,7 @@ func (w *world) adversary() {
 				c.Incarnation, c.Seq, c.Epoch = m.Incarnation, m.seq+1, w.r.epoch
 				x := m.held[w.rng.IntN(len(m.held))]
 				x.From, x.Since = lease.Later(x.From, w.r.pos(w.now)), lease.Pos{}
-				c.Releases, c.Claim = lease.Segs{x}, nil
+				c.Releases, c.Claim = lease.Ranges{x}, nil
 			}
 		case 4:
 			c.Weight = 1 + w.rng.Int64N(5)

@@ -35,14 +35,14 @@ func weights(ms []*Member) (w int64) {
 	return w
 }
 
-// addTarget adds unassigned pieces to a member's target.
-func (r *Run) addTarget(m *Member, units lease.Segs) {
+// addTarget adds unassigned ranges to a member's target.
+func (r *Run) addTarget(m *Member, units lease.Ranges) {
 	r.unassigned = r.unassigned.Minus(units)
 	m.target = m.target.Union(units)
 }
 
 // unassign gives others what a member was to hold and does not. So a member that leaves keeps its target until it
-// releases a piece. Then the piece is free, and who gets it calls once.
+// releases a range. Then the range is free, and who gets it calls once.
 func (r *Run) unassign(m *Member) {
 	units := m.target.Minus(m.held)
 	r.unassigned = r.unassigned.Union(units)
@@ -50,8 +50,8 @@ func (r *Run) unassign(m *Member) {
 	r.assign()
 }
 
-// gives returns the pieces that a member holds and is to release.
-func (m *Member) gives() lease.Segs {
+// gives returns the ranges that a member holds and is to release.
+func (m *Member) gives() lease.Ranges {
 	if m.leaving {
 		return m.held
 	}
@@ -87,19 +87,19 @@ func (r *Run) welcome(m *Member) {
 	}
 }
 
-// move moves places from one member's target to another's: whole small pieces first, then a part of the next one.
+// move moves places from one member's target to another's: whole small ranges first, then a part of the next one.
 func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	loose := slices.Clone(from.target)
-	slices.SortFunc(loose, func(a, b lease.Seg) int {
+	slices.SortFunc(loose, func(a, b lease.Range) int {
 		return cmp.Or(cmp.Compare(a.Hi-a.Lo, b.Hi-b.Lo), cmp.Compare(a.Lo, b.Lo))
 	})
-	var units lease.Segs
+	var units lease.Ranges
 	for _, s := range loose {
 		if moved >= amount {
 			break
 		}
 		s.Hi = min(s.Hi, s.Lo+amount-moved)
-		units = units.Plus(lease.Segs{s})
+		units = units.Plus(lease.Ranges{s})
 		moved += s.Hi - s.Lo
 	}
 	from.target = from.target.Minus(units)
@@ -110,9 +110,9 @@ func (r *Run) move(from, to *Member, amount int64) (moved int64) {
 	return moved
 }
 
-// someUnassigned returns, in a large fleet, as many unassigned pieces as a member has on average. The others come with the next
+// someUnassigned returns, in a large fleet, as many unassigned ranges as a member has on average. The others come with the next
 // calls.
-func (r *Run) someUnassigned(n int) (some lease.Segs) {
+func (r *Run) someUnassigned(n int) (some lease.Ranges) {
 	most := int64(circle.Units)
 	if n > atOnce {
 		most = circle.Units / int64(n)
@@ -128,7 +128,7 @@ func (r *Run) someUnassigned(n int) (some lease.Segs) {
 	return some
 }
 
-// assign gives unassigned pieces to the least loaded members, up to one level, those next to their own pieces first. When the run is
+// assign gives unassigned ranges to the least loaded members, up to one level, those next to their own ranges first. When the run is
 // over nobody needs them, and thousands may leave.
 func (r *Run) assign() {
 	all := r.staying()
@@ -162,15 +162,15 @@ func (r *Run) assign() {
 	r.giveUnassigned(all[0], some, some.Len(), false)
 }
 
-// giveUnassigned gives a member an amount of some unassigned pieces, and returns the others. beside: only those next to its own
-// pieces.
-func (r *Run) giveUnassigned(m *Member, some lease.Segs, amount int64, beside bool) lease.Segs {
-	var got lease.Segs
+// giveUnassigned gives a member an amount of some unassigned ranges, and returns the others. beside: only those next to its own
+// ranges.
+func (r *Run) giveUnassigned(m *Member, some lease.Ranges, amount int64, beside bool) lease.Ranges {
+	var got lease.Ranges
 	for _, s := range some {
 		if amount <= 0 {
 			break
 		}
-		if beside && !slices.ContainsFunc(m.target, func(x lease.Seg) bool { return x.Hi == s.Lo }) {
+		if beside && !slices.ContainsFunc(m.target, func(x lease.Range) bool { return x.Hi == s.Lo }) {
 			continue
 		}
 		s.Hi = min(s.Hi, s.Lo+amount)

@@ -109,7 +109,7 @@ func seconds(t int64) string {
 	return strconv.FormatFloat(float64(t-epochOfTranscripts)/1e6, 'f', -1, 64) + "s"
 }
 
-func percent(s lease.Segs) string {
+func percent(s lease.Ranges) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(s.Len())/float64(circle.Units))
 }
 
@@ -231,7 +231,7 @@ func (y *story) ask(name string) lease.Reply {
 	h := y.workers[name]
 	y.last[name] = h.Call()
 	for _, x := range y.last[name].Releases {
-		y.say("it releases %s from slot %d of law %d on", percent(lease.Segs{x}), x.From.K, y.number(x.From.G))
+		y.say("it releases %s from slot %d of law %d on", percent(lease.Ranges{x}), x.From.K, y.number(x.From.G))
 	}
 	return y.both(y.last[name], h.View().Laws)
 }

@@ -8,7 +8,7 @@ type Without struct {
 	Stored        bool // a new server believes what it has stored
 	Reclaim       bool // what a late copy of a claim said is still believed
 	Owned         bool // a claim takes places that somebody else has claimed
-	Promise       bool // an expired piece is free before its promise ends
+	Promise       bool // an expired range is free before its promise ends
 	NewClockEpoch bool // a clock that goes back begins no new clock epoch
 	Past          bool // positions are looked for only in laws that may still be needed
 	Command       bool // the newest law is taken for a command's, also if it follows from the plan

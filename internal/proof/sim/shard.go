@@ -12,11 +12,11 @@ import (
 // Broken are rules of workers to break, to show that each is needed.
 type Broken struct {
 	ListP bool // a new promise also covers what was given up
-	Agree bool // a piece is released before the shards have agreed
+	Agree bool // a range is released before the shards have agreed
 	Due   bool // slots due after the promise are sent
 	Back  bool // a shard forgets what it has decided when it takes up a new View
 	Again bool // a shard forgets which ordinals it sent beyond a cut
-	Fixed bool // the piece of a slot, not its ordinal, decides which shard sends it
+	Fixed bool // the range of a slot, not its ordinal, decides which shard sends it
 }
 
 // shard decides on its slots when they are due, while its process runs.
@@ -84,7 +84,7 @@ func (s *shard) damage(v *lease.View) {
 			v.Ending[i].P = math.MaxInt64 / 2000
 		}
 		if b.Fixed {
-			v.Ending[i].Seg = s.part(v.Ending[i].Seg)
+			v.Ending[i].Range = s.part(v.Ending[i].Range)
 		}
 	}
 	if b.Due {
@@ -94,14 +94,14 @@ func (s *shard) damage(v *lease.View) {
 		s.forget()
 	}
 	if b.Fixed {
-		v.Held = v.Held.Each(func(x *lease.Seg) { *x = s.part(*x) })
-		v.Held = slices.DeleteFunc(v.Held, func(x lease.Seg) bool { return x.Lo == x.Hi })
+		v.Held = v.Held.Each(func(x *lease.Range) { *x = s.part(*x) })
+		v.Held = slices.DeleteFunc(v.Held, func(x lease.Range) bool { return x.Lo == x.Hi })
 		v.Ending = slices.DeleteFunc(v.Ending, func(x lease.Ending) bool { return x.Lo == x.Hi })
 	}
 }
 
-// part returns this shard's part of a piece, cut by length.
-func (s *shard) part(x lease.Seg) lease.Seg {
+// part returns this shard's part of a range, cut by length.
+func (s *shard) part(x lease.Range) lease.Range {
 	n := x.Hi - x.Lo
 	lo := x.Lo + n*int64(s.index)/int64(s.shards)
 	x.Lo, x.Hi = lo, x.Lo+n*int64(s.index+1)/int64(s.shards)

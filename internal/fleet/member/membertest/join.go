@@ -18,7 +18,7 @@ import (
 func Join(t testing.TB, r *run.Run, id string, most pacer.Rate) *lease.Holder {
 	t.Helper()
 	holder := lease.NewHolder(id, "i", 1)
-	reply, err := r.Arcs(r.Client).Renew(t.Context(), holder.Call())
+	reply, err := r.Leases(r.Client).Renew(t.Context(), holder.Call())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,8 +21,8 @@ func (b *bed) sound(name string, asked int64) report.Report {
 	return r
 }
 
-// TestArcsAreExact: workers that lease arcs send each slot once, whatever their number and the profile.
-func TestArcsAreExact(t *testing.T) {
+// TestRangesAreExact: workers that lease arcs send each slot once, whatever their number and the profile.
+func TestRangesAreExact(t *testing.T) {
 	besides(t)
 	b := newBed(t)
 	for _, c := range []struct {
@@ -53,9 +53,9 @@ func TestArcsAreExact(t *testing.T) {
 	}
 }
 
-// TestArcsOutlastAnOutage: during an outage of Redis workers send what they were promised: nothing is left out, and
+// TestRangesOutlastAnOutage: during an outage of Redis workers send what they were promised: nothing is left out, and
 // nothing is sent twice.
-func TestArcsOutlastAnOutage(t *testing.T) {
+func TestRangesOutlastAnOutage(t *testing.T) {
 	besides(t)
 	var o ordinals
 	b := &bed{t: t, redis: redistest.Start(t)}
@@ -97,8 +97,8 @@ func TestArcsOutlastAnOutage(t *testing.T) {
 	}
 }
 
-// TestArcsMove: the fleet and the rate change. Nothing is lost, and nothing is sent that was not asked for.
-func TestArcsMove(t *testing.T) {
+// TestRangesMove: the fleet and the rate change. Nothing is lost, and nothing is sent that was not asked for.
+func TestRangesMove(t *testing.T) {
 	besides(t)
 	b := newBed(t)
 	args := append(unhurried(), "--url", b.web.URL(), "--qps", scale("100", "300"))

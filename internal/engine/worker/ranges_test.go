@@ -7,8 +7,8 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/model"
 )
 
-// TestArcsAreExact: each slot is sent once and on time, and each worker's slots are spread evenly.
-func TestArcsAreExact(t *testing.T) {
+// TestRangesAreExact: each slot is sent once and on time, and each worker's slots are spread evenly.
+func TestRangesAreExact(t *testing.T) {
 	for _, shards := range []int{1, 3} {
 		simulate(t, func(t *testing.T) {
 			s := newSim(t, 3000, model.Options{Min: 3, Span: 10_000_000})
@@ -35,9 +35,9 @@ func TestArcsAreExact(t *testing.T) {
 	}
 }
 
-// TestArcsMove: a worker that joins soon has its share, a worker that leaves hands its share over, and no slot is
+// TestRangesMove: a worker that joins soon has its share, a worker that leaves hands its share over, and no slot is
 // lost.
-func TestArcsMove(t *testing.T) {
+func TestRangesMove(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 2, Span: 20_000_000})
 		for _, id := range []string{"a", "b"} {
@@ -63,8 +63,8 @@ func TestArcsMove(t *testing.T) {
 	})
 }
 
-// TestArcsOutlastOutages: during an outage of Redis workers send what they were promised.
-func TestArcsOutlastOutages(t *testing.T) {
+// TestRangesOutlastOutages: during an outage of Redis workers send what they were promised.
+func TestRangesOutlastOutages(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 20_000_000})
 		for _, id := range []string{"a", "b", "c"} {
@@ -77,8 +77,8 @@ func TestArcsOutlastOutages(t *testing.T) {
 	})
 }
 
-// TestArcsObey: commands take effect at the announced time, and a stopped run stays stopped.
-func TestArcsObey(t *testing.T) {
+// TestRangesObey: commands take effect at the announced time, and a stopped run stays stopped.
+func TestRangesObey(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Min: 3})
 		for _, id := range []string{"a", "b", "c"} {
@@ -114,8 +114,8 @@ func TestArcsObey(t *testing.T) {
 	})
 }
 
-// TestArcsOfAKilledWorker: nobody sends its share until its promise ends. Then other workers send it.
-func TestArcsOfAKilledWorker(t *testing.T) {
+// TestRangesOfAKilledWorker: nobody sends its share until its promise ends. Then other workers send it.
+func TestRangesOfAKilledWorker(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 30_000_000, Hold: 5_000_000})
 		for _, id := range []string{"a", "b", "c"} {

@@ -8,7 +8,7 @@ import (
 // bits is a small circle with one bit for each place. Segments are compared with it.
 type bits uint64
 
-func (s Segs) bits() (b bits) {
+func (s Ranges) bits() (b bits) {
 	for _, x := range s {
 		for i := x.Lo; i < x.Hi; i++ {
 			b |= 1 << i
@@ -17,30 +17,30 @@ func (s Segs) bits() (b bits) {
 	return b
 }
 
-// drawSegs returns random segments of places 0 … 63, each with its own first slot.
-func drawSegs(rng *rand.Rand) (s Segs) {
+// drawRanges returns random segments of places 0 … 63, each with its own first slot.
+func drawRanges(rng *rand.Rand) (s Ranges) {
 	for at := int64(0); at < 64; {
 		lo := at + rng.Int64N(12)
 		hi := lo + 1 + rng.Int64N(9)
 		if hi > 64 {
 			break
 		}
-		s = append(s, Seg{Lo: lo, Hi: hi, From: Pos{G: lo}})
+		s = append(s, Range{Lo: lo, Hi: hi, From: Pos{G: lo}})
 		at = hi
 	}
 	return s
 }
 
-// TestSegsAreSets: the operations behave as on sets, and parts keep their first slot.
-func TestSegsAreSets(t *testing.T) {
+// TestRangesAreSets: the operations behave as on sets, and parts keep their first slot.
+func TestRangesAreSets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
-		a, b := drawSegs(rng), drawSegs(rng)
+		a, b := drawRanges(rng), drawRanges(rng)
 		in, out := a.Split(b)
 		rest := b.Minus(a)
 		for _, c := range []struct {
 			what string
-			got  Segs
+			got  Ranges
 			want bits
 		}{
 			{"and", a.And(b), a.bits() & b.bits()}, {"minus", a.Minus(b), a.bits() &^ b.bits()}, {"in", in, a.bits() & b.bits()}, {"out", out, a.bits() &^ b.bits()},
@@ -51,7 +51,7 @@ func TestSegsAreSets(t *testing.T) {
 			}
 		}
 		for _, x := range in.Plus(out) {
-			if !(Segs{x}).within(a) {
+			if !(Ranges{x}).within(a) {
 				t.Fatalf("%v is a part of none of %v", x, a)
 			}
 		}
@@ -62,7 +62,7 @@ func TestSegsAreSets(t *testing.T) {
 }
 
 // within reports whether each segment is part of one in a, with the same first slot.
-func (s Segs) within(a Segs) bool {
+func (s Ranges) within(a Ranges) bool {
 	for _, x := range s {
 		ok := false
 		for _, y := range a {
