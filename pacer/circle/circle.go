@@ -33,13 +33,13 @@ func At(q int64) int64 { return q % Units * G % Units }
 // A Range is the places Lo … Lo+N−1, with 0 ≤ Lo and Lo+N ≤ Units. It does not cross zero.
 type Range struct{ Lo, N int64 }
 
-// Has reports whether an ordinal is in the arc.
+// Has reports whether an ordinal is in the range.
 func (a Range) Has(q int64) bool {
 	o := At(q) - a.Lo
 	return o >= 0 && o < a.N
 }
 
-// steps returns the shortest step that moves up by less than the arc's length, and the shortest that moves down.
+// steps returns the shortest step that moves up by less than the range's length, and the shortest that moves down.
 // Euclid's algorithm finds them: with (n1, d1) up and (n2, d2) down, n1 + n2 ordinals make the next shorter movement,
 //
 //	d1 > d2: up by d1 − d2;  d1 < d2: down by d2 − d1
@@ -49,7 +49,7 @@ func (a Range) steps() (n1, d1, n2, d2 int64) {
 	n1, d1, n2, d2 = 1, G, 1, Units-G
 	for max(d1, d2) >= a.N {
 		switch {
-		case d1 == d2: // both are 1, and the arc is one place: it comes again after all others
+		case d1 == d2: // both are 1, and the range is one place: it comes again after all others
 			return Units, 0, Units, 0
 		case d1 > d2:
 			n1, d1 = n1+n2, d1-d2
@@ -127,7 +127,7 @@ func (a Range) Count(from, to int64) int64 {
 	return a.below(to) - a.below(from)
 }
 
-// below returns how many of the ordinals 0 … q−1 are in the arc. In each period of Units ordinals there are N. With x
+// below returns how many of the ordinals 0 … q−1 are in the range. In each period of Units ordinals there are N. With x
 // = i·G − Lo, ordinal i is in the arc if ⌊x/Units⌋ − ⌊(x−N)/Units⌋ is 1, else it is 0. 2·Units are added, so that
 // nothing is negative:
 //
