@@ -62,7 +62,7 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 		go t.publish(watching, results.NewJournal(mine, name, incarnation), record.NewSnapshot(name, incarnation), i, started, beat)
 	}
 	renewer := lease.Renewer{
-		Server: mine.Arcs(link.Client), Sink: idle, Clock: idle.clock, Worker: name, Incarnation: incarnation, Changed: idle.changed, Beat: beat,
+		Server: mine.Leases(link.Client), Sink: idle, Clock: idle.clock, Worker: name, Incarnation: incarnation, Changed: idle.changed, Beat: beat,
 		Messages: tapped(watching, mine.Messages(watching, link, name), func(m lease.Message) { learn(m.Laws) }),
 		Observe: func(reply lease.Reply, _ *lease.View) {
 			joined()

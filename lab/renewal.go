@@ -144,7 +144,7 @@ func renewalPart(args []string) error {
 	if err != nil {
 		return err
 	}
-	c, err := callAll(r.Arcs(client), *clients, *lasts)
+	c, err := callAll(r.Leases(client), *clients, *lasts)
 	if err != nil {
 		return err
 	}

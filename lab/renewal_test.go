@@ -28,7 +28,7 @@ func TestCallAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return r.Arcs(redis.client)
+		return r.Leases(redis.client)
 	}
 	if got, err := callAll(server("begun", 1), 4, 200*time.Millisecond); err != nil || got.Calls == 0 {
 		t.Errorf("%d calls, %v", got.Calls, err)

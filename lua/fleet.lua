@@ -43,8 +43,8 @@ local function heardOf(m)
   return max(drops - b.hold - EXPIRY_SLACK, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
 end
 
--- endPromise: the owner of m's ranges at a time: m, or nobody if its promise ended before.
-local function endPromise(m, t)
+-- endLease: the owner of m's ranges at a time: m, or nobody if its lease ended before.
+local function endLease(m, t)
   local ends = tonumber(redis.call('ZSCORE', keys.due, m.name) or t + EXPIRY_SLACK) - EXPIRY_SLACK
   if ends >= t then return owner(m) end
   local g, k = slot(ends)
@@ -54,7 +54,7 @@ end
 
 -- drop: m is gone; what it held is free from a time on.
 local function drop(m, t, state, what)
-  local seen, whose, g, k = heardOf(m), endPromise(m, t), slot(t)
+  local seen, whose, g, k = heardOf(m), endLease(m, t), slot(t)
   m.state = state
   b.n = b.n - 1
   if not m.leaving then leaves(m) end
@@ -107,7 +107,7 @@ local function free(kind, g, k)
   put(FREE, units)
 end
 
--- endGrace: frees what nobody has claimed. Every promise of a former server is over.
+-- endGrace: frees what nobody has claimed. Every lease of a former server is over.
 local function endGrace()
   b.grace = 0
   free(UNKNOWN, slot(b.now))
@@ -144,7 +144,7 @@ local function beginGrace()
       m.state = LOST
       touch(m)
     else
-      gather(endPromise(m, b.now), held(m))
+      gather(endLease(m, b.now), held(m))
     end
   end
   gather('', every(FREE))
@@ -166,13 +166,13 @@ local function beginGrace()
   event('failover', '-', 'workers say what they have')
 end
 
--- expire: frees what was promised to silent members.
+-- expire: frees what was leased to silent members.
 local function expire()
   if b.now < b.noExpiryBefore then return end
   for _, name in ipairs(redis.call('ZRANGEBYSCORE', keys.due, '-inf', '(' .. int(b.now), 'LIMIT', '0', int(AT_ONCE))) do
     local m = member(name)
     -- A name without a record is removed.
-    if m then drop(m, b.now, LOST, 'its last promise is over') else redis.call('ZREM', keys.due, name) end
+    if m then drop(m, b.now, LOST, 'its last lease is over') else redis.call('ZREM', keys.due, name) end
   end
 end
 
@@ -218,7 +218,7 @@ local function checkDeadman()
   event('deadman', '-', 'no controller was heard of for ' .. int(floor(b.deadman / U + 0.5)) .. ' s')
 end
 
--- advance: what is due before each call: a change of the server, a clock that went back, promises that are over.
+-- advance: what is due before each call: a change of the server, a clock that went back, leases that are over.
 local function advance()
   local other = b.epoch ~= b.identity
   if b.begun == 1 and b.time < b.last - STEPPED then newClockEpoch() end
@@ -286,7 +286,7 @@ local function setWeight(m, weight)
   touch(m)
 end
 
--- claim: believes what a worker says it holds, if its promise was still running when this server was first called.
+-- claim: believes what a worker says it holds, if its lease was still running when this server was first called.
 local function claim(m, c)
   if m.state == PRESENT and #held(m) > 0 then takeBack(m) end -- a late copy of an old claim had spoken for it
   if b.grace > 0 and b.begun == 1 and c.clockEpoch == b.clockEpoch and c.p >= b.tf + MARGIN then

@@ -4,7 +4,7 @@
 //
 // Each script's header states its purpose, KEYS, ARGV, reply and invariant. They need Redis 6.2 or newer.
 //
-//	make, renew, order, remove   a run: its state, a worker's promise, a change, a worker that is dead
+//	make, renew, order, remove   a run: its state, a worker's lease, a change, a worker that is dead
 //	grant                        which slots the limiter of a run lets pass
 //	snapshot                     what a worker did
 //	take, set_limit, give_back   a limiter of pacer/limit

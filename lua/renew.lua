@@ -1,4 +1,4 @@
--- renew: renews a worker's ranges of the circle until a promised time. It takes what the worker gives up, gives it new
+-- renew: renews a worker's ranges of the circle until a time. It takes what the worker gives up, gives it new
 -- ranges, and tells it all it must know. The one call of a worker of a run.
 --
 -- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  (state.lua says what is in them)
@@ -7,12 +7,12 @@
 --       seq: 1, 2, …; the same again until it is answered · known: the newest law of all replies
 --       version: of the list in the last reply, 0 = send the list
 --       leaving: 0 it stays, 1 it hands over what it holds, 2 it sends nothing any more, and leaves with this call
---       p, clockEpoch: of a claim: all in it is promised until p, µs, in this clock epoch; p −1: no claim
+--       p, clockEpoch: of a claim: all in it is leased until p, µs, in this clock epoch; p −1: no claim
 --       7 releases: ranges lo, hi, generation, slot that the worker has given up, each from that slot on
 --       8 claim: such ranges, all that it holds  9 laws learnt elsewhere; with a claim all  10 … the plans they name
 --       A call that only renews ends with 6.
 -- Returns an array, or an error if an argument is wrong:
---       1 the numbers seq, clockEpoch, now, p, members, wait, version, then "status|epoch". All in the list is promised until
+--       1 the numbers seq, clockEpoch, now, p, members, wait, version, then "status|epoch". All in the list is leased until
 --         p. The next call is due in `wait` µs.
 --       2 the list, if its version is not the call's: ranges lo, hi, generation, slot  3 what of it to give up: lo, hi
 --       4 laws newer than known  5 … the plans that they name
@@ -21,7 +21,7 @@
 --       one of them is not empty. With GONE, 4 and 5 alone are not empty.
 --       A full server refuses no call.
 -- Invariant: every place of the circle is held by one member, or free, or unknown. Members only get free places. A
---       place becomes free when its owner releases it, from that slot on, or when its owner's promise is over. Numbers
+--       place becomes free when its owner releases it, from that slot on, or when its owner's lease is over. Numbers
 --       of laws and versions only grow.
 
 local clock = redis.call('TIME')
@@ -31,7 +31,7 @@ local uid, core, last, was = budget[1], budget[2], tonumber(budget[3]), budget[4
 local here, now, id = uid and uid == ARGV[1], clock[1] * 1000000 + clock[2], identity(was)
 if here then checkWhole(core, last, was) end
 
--- renewOnly: the reply, if the call only has to promise again what the member holds; else nil.
+-- renewOnly: the reply, if the call only has to lease again what the member holds; else nil.
 local function renewOnly()
   if not here or id ~= was or epoch ~= was or #ARGV ~= 6 or #numbers ~= bytes(CALL) or now < last - STEPPED or now - last > 1000000 then return nil end
   if now < last then now = last end
@@ -56,7 +56,7 @@ local function renewOnly()
   if now >= noExpiryBefore and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2] or now) < now then return nil end
   local drops = now + hold + EXPIRY_SLACK
   if m_held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
-  -- A full server must not cost a worker its promise. If it refuses the first write, a call that needs no memory goes
+  -- A full server must not cost a worker its lease. If it refuses the first write, a call that needs no memory goes
   -- first.
   local seen = string.format('%d', now)
   if type(redis.pcall('HSET', keys.budget, 'last', seen)) == 'table' then

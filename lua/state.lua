@@ -24,17 +24,17 @@ local HEAD = '<$letters(head)' -- of a reply
 
 -- States of a member. OLD: of a former server, has not called this one. PRESENT. All others are gone: LEFT handed
 -- over what it held, and then said that it sends nothing any more, HALTED only said so, LOST was silent until its
--- promise was over, REMOVED is dead as a user says, REPLACED lost its name to another process.
+-- lease was over, REMOVED is dead as a user says, REPLACED lost its name to another process.
 local OLD, PRESENT, LEFT, HALTED, LOST, REMOVED, REPLACED = 0, 1, 2, 3, 4, 5, 6
-local EXPIRY_SLACK = 50000 -- µs a range is left alone after its promise
+local EXPIRY_SLACK = 50000 -- µs a range is left alone after its lease
 local STEPPED = 500000             -- a clock that goes back by more begins a new clock epoch
-local LONGEST = 600000000 -- µs at most to wait for a promise of a former server, which may have no end
+local LONGEST = 600000000 -- µs at most to wait for a lease of a former server, which may have no end
 
 -- A member that is never due. Its name is longer than any worker's, so Redis keeps `due` as a skip list. In the list
 -- of small sets, up to 128 members, finding a member's new place takes several times as long.
 local SENTINEL_MEMBER = '-----------------------------------------------------------------'
 
--- rhythm: time between two calls of a worker, µs, with n members and promises of `hold` (Period in pacer/lease).
+-- rhythm: time between two calls of a worker, µs, with n members and leases of `hold` (Period in pacer/lease).
 local function rhythm(n, hold) return math.max(500000, math.min(10000 * n, math.max(1000000, 250 * n), math.floor(hold / 4))) end
 
 -- soon: the same for a worker that waits for more ranges (Soon in pacer/lease).

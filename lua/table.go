@@ -57,7 +57,7 @@ func coreFields() []Field {
 		{Name: "started", Doc: "when the first slot was due; 0 = not begun"},
 		{Name: "n", Doc: "members present"},
 		{Name: "w", Doc: "weight of those that stay"},
-		{Name: "hold", Doc: "how long a promise is, µs"},
+		{Name: "hold", Doc: "how long a lease is, µs"},
 		{Name: "min", Doc: "members to wait for; 0 = for the order to start"},
 		{Name: "span", Doc: "length of the run, µs; 0 = endless"},
 		{Name: "requests", Doc: "number of requests; 0 = no limit"},

@@ -226,7 +226,7 @@ func (r *Report) shortfall() {
 			units.Percent(units.Ratio(float64(late), float64(a.Followed+late)))))
 	}
 	r.unsent(max(0, a.LateDropped-a.Overrun), "because it would have been late: the workers or their connections did not keep up, "+
-		"or Redis did not answer for longer than promises last")
+		"or Redis did not answer for longer than leases last")
 	if !slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return !w.Final }) { // else notes name the workers whose counts are missing
 		r.unsent(a.Lost, r.whyLost())
 	}
@@ -239,7 +239,7 @@ func (r Report) whyLost() string {
 	if slices.ContainsFunc(r.Workers, func(w WorkerReport) bool { return w.State == "replaced" }) {
 		return "because another process took the id of a worker: give each worker an id of its own"
 	}
-	return "because promises had ended: Redis did not answer for longer than they last, or a worker stood still or was removed"
+	return "because leases had ended: Redis did not answer for longer than they last, or a worker stood still or was removed"
 }
 
 // unsent notes that n of what was asked for were not sent, and why, if n is above noteThreshold.

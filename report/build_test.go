@@ -247,7 +247,7 @@ func TestShortfall(t *testing.T) {
 		audit report.Audit
 		want  []string
 	}{
-		"late":        {report.Audit{LateDropped: 50, Skipped: 60}, []string{"6.00 % of what was asked for was not sent, because no worker owned it: there was none, or after a failover the owner was unknown", "5.00 % of what was asked for was not sent, because it would have been late: the workers or their connections did not keep up, or Redis did not answer for longer than promises last"}},
+		"late":        {report.Audit{LateDropped: 50, Skipped: 60}, []string{"6.00 % of what was asked for was not sent, because no worker owned it: there was none, or after a failover the owner was unknown", "5.00 % of what was asked for was not sent, because it would have been late: the workers or their connections did not keep up, or Redis did not answer for longer than leases last"}},
 		"not granted": {report.Audit{Ungranted: 100}, []string{"10.00 % of what was asked for was not sent, because the limiter did not grant it in time"}},
 	} {
 		t.Run(name, func(t *testing.T) {

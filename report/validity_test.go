@@ -38,7 +38,7 @@ func TestFewWorkersProveNothing(t *testing.T) {
 		"few":     {skipping(10), threshold.Passed, "", ""},
 		"many":    {skipping(200), threshold.Undecided, "16.66 % of what was asked for was not sent, because no worker owned it", "because no worker owned it"},
 		"little":  {losing(10), threshold.Passed, "", ""},
-		"much":    {losing(200), threshold.Undecided, "16.66 % of what was asked for was not sent, because promises had ended", "because promises had ended"},
+		"much":    {losing(200), threshold.Undecided, "16.66 % of what was asked for was not sent, because leases had ended", "because leases had ended"},
 		"deadman": {stopped("deadman"), threshold.Undecided, "the dead-man's switch stopped the run", "the run ended after 10s of 1m0s: its dead-man's switch stopped it"},
 		"stop":    {stopped("stop"), threshold.Passed, "", "the run ended after 10s of 1m0s: stop by me@here"},
 		"pause":   {stopped("pause"), threshold.Passed, "", ""},

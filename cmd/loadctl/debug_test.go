@@ -31,7 +31,7 @@ func TestDebug(t *testing.T) {
 			}
 		}
 	}
-	show("budget\n", "  uid  ", "  core.hold ", "how long a promise is", "workers\n", "incarnation ", "    holds  [0, 16777216) from law ", "    target [0, 16777216)",
+	show("budget\n", "  uid  ", "  core.hold ", "how long a lease is", "workers\n", "incarnation ", "    holds  [0, 16777216) from law ", "    target [0, 16777216)",
 		"due\n", "byload\n", "unowned\n", "laws\n", "  id 1", " r0 ", "log\n", " slot 0: no member")
 
 	keys, redis := run.KeysOf("x"), l.redis.Client()

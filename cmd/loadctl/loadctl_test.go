@@ -266,7 +266,7 @@ func TestStopSaysWhomItWaitsFor(t *testing.T) {
 	l.start()
 	stop := launch("stop", "x", "-o", "json")
 	await.True(t, "the worker that is waited for", func() bool {
-		return strings.HasPrefix(stop.stderr.String(), "waiting for w: silent, its promise ends in ") || len(stop.code) > 0
+		return strings.HasPrefix(stop.stderr.String(), "waiting for w: silent, its lease ends in ") || len(stop.code) > 0
 	})
 	l.departs()
 	code := await.Receive(t, "the end of the stop", stop.code)

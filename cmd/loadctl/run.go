@@ -16,7 +16,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// How long the end of a run may take: until its workers have stopped, besides the promises of silent ones; and until
+// How long the end of a run may take: until its workers have stopped, besides the leases of silent ones; and until
 // their last snapshots have arrived.
 const (
 	stopPatience   = 10 * time.Second

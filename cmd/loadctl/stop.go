@@ -21,7 +21,7 @@ func newStopCommand(redis *cli.Redis) *cobra.Command {
 		Short: "End a run; when this returns, nothing more is sent",
 		Long: `End a run. With --all, end every run that has not ended. Workers drop unsent requests. The command
 returns when each worker has confirmed that, or can send nothing any more. A silent worker may be
-cut off from Redis. Then it sends until its promise ends, --permit-for after its last call. The
+cut off from Redis. Then it sends until its lease ends, --permit-for after its last call. The
 command shows which workers it waits for. If a silent worker is dead, loadctl workers rm ends the
 wait.
 
@@ -30,7 +30,7 @@ If the memory of Redis is full, stop works anyway, and says what to free.
 A run that Redis has lost can be stopped too: a worker that still has it restores it as stopped. If
 no worker does, the exit code is 104. For one hour, a worker that reaches Redis again then ends,
 unless a run of this name is created. If the run vanishes while this command waits, it ends with 104
-when the promises of the workers are over.
+when the leases of the workers are over.
 
 With --on-redis-loss hold, a worker that is cut off sends without end. Then the stop cannot be
 confirmed, and the exit code is 1.`,
@@ -93,10 +93,10 @@ func waitsFor(w io.Writer, name, prefix string) func([]run.Pending) {
 		var talking []string
 		for _, p := range those {
 			if p.ID == "" {
-				printable.Fprintf(w, "%swaiting for workers that Redis has forgotten: their promises end in %.0f s\n", prefix, math.Ceil(p.Promise.Seconds()))
-			} else if p.Promise > 0 {
-				printable.Fprintf(w, "%swaiting for %s: silent, its promise ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
-					prefix, p.ID, math.Ceil(p.Promise.Seconds()), name, p.ID)
+				printable.Fprintf(w, "%swaiting for workers that Redis has forgotten: their leases end in %.0f s\n", prefix, math.Ceil(p.Lease.Seconds()))
+			} else if p.Lease > 0 {
+				printable.Fprintf(w, "%swaiting for %s: silent, its lease ends in %.0f s (loadctl workers rm %s %s if it is dead)\n",
+					prefix, p.ID, math.Ceil(p.Lease.Seconds()), name, p.ID)
 			} else {
 				talking = append(talking, p.ID)
 			}

@@ -84,7 +84,7 @@ func TestStopAll(t *testing.T) {
 	if code != cli.CodeGood || len(lines) != 3 || !strings.HasPrefix(lines[0], "waits: stop in force from ") || !strings.HasPrefix(lines[1], "silent: stop in force from ") {
 		t.Errorf("exit code %d, %q", code, stdout)
 	}
-	if !strings.HasPrefix(stderr, "silent: waiting for w: silent, its promise ends in ") || !strings.HasSuffix(stderr, " s (loadctl workers rm silent w if it is dead)\n") ||
+	if !strings.HasPrefix(stderr, "silent: waiting for w: silent, its lease ends in ") || !strings.HasSuffix(stderr, " s (loadctl workers rm silent w if it is dead)\n") ||
 		strings.Count(stderr, "\n") != 1 {
 		t.Errorf("stderr %q", stderr)
 	}

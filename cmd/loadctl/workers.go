@@ -22,10 +22,10 @@ func newWorkersCommand(redis *cli.Redis) *cobra.Command {
 		Short: "List all workers, including departed ones",
 		Long: `List all workers of a run, including departed ones.
 
-Their states: active; silent (not heard of for three renewals, may send until its promise ends);
+Their states: active; silent (not heard of for three renewals, may send until its lease ends);
 left, stopped, lost, removed (take part no more); replaced (by another process of the same id).
 OWNED is how many slots a worker has owned since the start: requests that were its own to send.
-UNTIL is when the promise of a worker ends: until then it may send without a reply from Redis.
+UNTIL is when the lease of a worker ends: until then it may send without a reply from Redis.
 
 To list the workers of a run named rm: loadctl workers -- rm`,
 		Args: oneRun,
@@ -63,15 +63,15 @@ func printWorkers(w io.Writer, workers []run.Worker) error {
 	return t.Flush()
 }
 
-// until returns when the promise of a worker ends; a dash if there is none.
+// until returns when the lease of a worker ends; a dash if there is none.
 func until(w run.Worker) string {
 	switch {
-	case w.PromisedUntil.IsZero():
+	case w.LeaseUntil.IsZero():
 		return "-"
-	case w.PromisedUntil.Sub(w.LastSeen) > 365*24*time.Hour: // --on-redis-loss hold
+	case w.LeaseUntil.Sub(w.LastSeen) > 365*24*time.Hour: // --on-redis-loss hold
 		return "without end"
 	default:
-		return w.PromisedUntil.Format(time.RFC3339)
+		return w.LeaseUntil.Format(time.RFC3339)
 	}
 }
 
@@ -82,10 +82,10 @@ func newRemoveWorkersCommand(redis *cli.Redis) *cobra.Command {
 		Use:   "rm RUN WORKER [WORKER...]",
 		Short: "Declare workers dead; their share goes to the others",
 		Long: `Declare that the processes of workers are dead. Their share goes to the others half a second later.
-Without this command, the others wait until the promise of a dead worker ends, --permit-for after
+Without this command, the others wait until the lease of a dead worker ends, --permit-for after
 its last call. The reason: Redis cannot tell a killed worker from one that is cut off.
 
-Declare only processes that are dead. A worker that is cut off sends until its promise ends, and
+Declare only processes that are dead. A worker that is cut off sends until its lease ends, and
 slots would be sent twice. A worker that was heard of in the last 1.5 s is refused: three of its
 call intervals, so 3 s in a fleet of 100 or more. With --force it is asked to call instead: it is
 removed when it has been silent for that long, and refused if it calls.`,

@@ -99,7 +99,7 @@ func TestCountsOutliveRedis(t *testing.T) {
 	}
 	patient := begin(t, line("patient", "--save-dir", dir)...)
 	hasty := shell(t, `cd "`+dir+`"; exec "$@"`, line("hasty")...)
-	// What they send until their promises end is more than what they publish.
+	// What they send until their leases end is more than what they publish.
 	await.True(t, "slots of both", func() bool {
 		r, err := run.Open(t.Context(), server.Client(), "x")
 		if err != nil {

@@ -1,7 +1,7 @@
 // Package lease is the worker's side of the protocol by which workers lease ranges of the slot circle.
 //
 // The slots of a run are numbered, and each number has a place on a circle (pacer/circle). A script in Redis leases
-// ranges of the circle to workers, each until a promised time. A worker sends the slots whose places lie in its
+// ranges of the circle to workers, each until a time. A worker sends the slots whose places lie in its
 // ranges. One call every half second renews all of them. A Holder decides what to call and what a reply means. Slots
 // are what one shard of the worker sends:
 //

@@ -13,7 +13,7 @@ const (
 	minLead     = 200_000    // µs; a release that would come later than this before its slot gets a later slot
 )
 
-// An Ending is a range that was given up: the first slot that the worker does not send any more, and the promise it
+// An Ending is a range that was given up: the first slot that the worker does not send any more, and the lease it
 // is under.
 type Ending struct {
 	Range
@@ -32,7 +32,7 @@ type View struct {
 	Laws       *Laws
 	Held       Ranges
 	Now        int64 // when the server made it, µs: a law that is not known ends no other law before that
-	P          int64 // Held is promised until P, µs
+	P          int64 // Held is leased until P, µs
 	Ending     []Ending
 	Handed     bool // the fleet has all that a leaving worker gave up: no later View has other slots than Ending
 }
@@ -153,7 +153,7 @@ func (h *Holder) Heard(now int64, r Reply) (again bool) {
 	return false
 }
 
-// lapse forgets ranges that were to be given up and that the server has freed itself, as their promise had ended. A claim
+// lapse forgets ranges that were to be given up and that the server has freed itself, as their lease had ended. A claim
 // must not take them back. If the server has given one to this worker again, it is held like any other.
 func (h *Holder) lapse() {
 	h.view.Ending = slices.DeleteFunc(slices.Clone(h.view.Ending), func(e Ending) bool {

@@ -28,7 +28,7 @@ func TestAgreedFarAhead(t *testing.T) {
 	}
 }
 
-// TestLapse: a worker was asked for ranges, and its promise ended before its shards agreed to the end. The server freed the
+// TestLapse: a worker was asked for ranges, and its lease ended before its shards agreed to the end. The server freed the
 // ranges, and gave one of them to this worker again. Then the worker holds that one, and its claim has nothing else.
 func TestLapse(t *testing.T) {
 	const now = 2_000_000

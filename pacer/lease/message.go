@@ -50,7 +50,7 @@ type Reply struct {
 	Seq        int64
 	Epoch      string // the server's identity
 	ClockEpoch int64
-	Now, P     int64 // µs; all in List is promised until P
+	Now, P     int64 // µs; all in List is leased until P
 	Members    int64
 	Wait       int64  // until the next call, µs
 	Version    int64  // 1, 2, … of List: changes when List does

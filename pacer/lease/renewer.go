@@ -49,7 +49,7 @@ const (
 )
 
 // Renewer keeps a Sink supplied with what its worker is to send. Only the Renewer calls its Server, so no request
-// waits for Redis: what is due now was promised up to ten seconds ago.
+// waits for Redis: what is due now was leased up to ten seconds ago.
 type Renewer struct {
 	Server      Server
 	Sink        Sink
@@ -83,7 +83,7 @@ type Renewer struct {
 	version  int   // of the View that the Sink has
 	urgent   bool  // make the next call at once
 	lost     int64 // since when replies say NOSTATE, ns; 0 = they do not
-	idle     bool  // the log has said that the promise has ended and Redis does not answer
+	idle     bool  // the log has said that the lease has ended and Redis does not answer
 	failures outage.Series
 	spread   bool // the next wait is a random part of wait
 	rand     *rand.Rand
@@ -328,7 +328,7 @@ func (r *Renewer) over() error {
 	return nil
 }
 
-// restore restores the run if this worker may, or waits for another worker to do so. Once the promise is over it is
+// restore restores the run if this worker may, or waits for another worker to do so. Once the lease is over it is
 // too late: the run may have been stopped and removed. A little later the worker gives the run up.
 func (r *Renewer) restore(ctx context.Context) error {
 	now := r.Clock.Now()
@@ -413,10 +413,10 @@ func (r *Renewer) trouble(err error) {
 	case r.now() >= r.holder.view.P && len(r.holder.view.Held) > 0 && !r.idle:
 		r.idle = true
 		_ = r.failures.Failed(err)
-		r.Log.Warn("the promise has ended and Redis does not answer; nothing is sent until it does", "err", err)
+		r.Log.Warn("the lease has ended and Redis does not answer; nothing is sent until it does", "err", err)
 	case r.failures.Failed(err):
 		left := max(0, time.Duration(r.holder.view.P-r.now())*time.Microsecond).Round(100 * time.Millisecond)
-		r.Log.Warn("Redis does not answer; "+r.meanwhile()+"trying again", "err", err, "promised for", left)
+		r.Log.Warn("Redis does not answer; "+r.meanwhile()+"trying again", "err", err, "leased for", left)
 	}
 }
 
@@ -426,7 +426,7 @@ func (r *Renewer) meanwhile() string {
 	case len(r.holder.view.Held) == 0:
 		return ""
 	case r.now() < r.holder.view.P:
-		return "the promise holds until it ends; "
+		return "the lease holds until it ends; "
 	}
-	return "nothing is sent, as the promise has ended; "
+	return "nothing is sent, as the lease has ended; "
 }

@@ -79,7 +79,7 @@ func TestBeats(t *testing.T) {
 	}
 }
 
-// cutOff is a Server that promises the whole circle for two seconds, once, and then does not answer.
+// cutOff is a Server that leases the whole circle for two seconds, once, and then does not answer.
 type cutOff struct{ answered bool }
 
 func (s *cutOff) Renew(_ context.Context, c Call) (Reply, error) {
@@ -92,7 +92,7 @@ func (s *cutOff) Renew(_ context.Context, c Call) (Reply, error) {
 	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Now: now, P: now + 2_000_000, Version: 1, List: Whole(), Laws: []Law{law}, Wait: 500_000}, nil
 }
 
-// TestTellsThatItIsIdle: a worker whose promise ends while Redis does not answer says once that it sends nothing.
+// TestTellsThatItIsIdle: a worker whose lease ends while Redis does not answer says once that it sends nothing.
 func TestTellsThatItIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -100,11 +100,11 @@ func TestTellsThatItIsIdle(t *testing.T) {
 		r := &Renewer{Server: &cutOff{}, Sink: noSink{}, Clock: pacer.NewClock(), Worker: "w", Incarnation: "1", Broken: ctx.Done(), Log: slog.New(slog.NewTextHandler(&log, nil))}
 		done := make(chan error)
 		go func() { done <- r.Run(context.WithoutCancel(ctx)) }()
-		const idle = "the promise has ended and Redis does not answer; nothing is sent until it does"
+		const idle = "the lease has ended and Redis does not answer; nothing is sent until it does"
 		time.Sleep(1900 * time.Millisecond)
 		synctest.Wait()
-		if text := log.String(); strings.Contains(text, idle) || !strings.Contains(text, "the promise holds until it ends") {
-			t.Errorf("while its promise lasts it says %s", text)
+		if text := log.String(); strings.Contains(text, idle) || !strings.Contains(text, "the lease holds until it ends") {
+			t.Errorf("while its lease lasts it says %s", text)
 		}
 		time.Sleep(20 * time.Second)
 		synctest.Wait()

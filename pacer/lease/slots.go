@@ -44,7 +44,7 @@ type cursor struct {
 	inherited bool  // an old cursor was in this range
 	apart     bool  // of an Ending that is still there: it counts what it has decided
 	end       Pos   // from here on the range belongs to another worker; endless() = it is held
-	p         int64 // slots due then or later are not promised, µs
+	p         int64 // slots due then or later are not leased, µs
 	next      Pos   // all slots before are decided
 	from      Pos   // those from here on by this cursor, and earlier ones elsewhere
 
@@ -148,8 +148,8 @@ func (s *Slots) Take(v *View) {
 	s.unite()
 }
 
-// Learn goes by the laws of another View, and by the ranges and the promise of the View in force. A worker that was away
-// may hear of laws together with the loss of its ranges. Until its promise ended, slots of these laws were its own. A range
+// Learn goes by the laws of another View, and by the ranges and the lease of the View in force. A worker that was away
+// may hear of laws together with the loss of its ranges. Until its lease ended, slots of these laws were its own. A range
 // that only the other View gives up ends where that View says: this may be before these laws. The caller then takes what is
 // due, and goes by the whole View.
 func (s *Slots) Learn(other *View) {
@@ -277,7 +277,7 @@ func (s *Slots) unite() {
 	s.cursors = out
 }
 
-// seek goes to the first promised slot at or after next. In one clock epoch slots are due in the order of positions.
+// seek goes to the first leased slot at or after next. In one clock epoch slots are due in the order of positions.
 func (s *Slots) seek(c *cursor) {
 	c.law, c.due = -1, never
 	laws := s.view.Laws
@@ -319,7 +319,7 @@ func (s *Slots) stand(c *cursor) bool {
 	return false
 }
 
-// Next sets x to the slot due first. It returns false if no slot is promised, and leaves x as it is.
+// Next sets x to the slot due first. It returns false if no slot is leased, and leaves x as it is.
 func (s *Slots) Next(x *pacer.Slot) bool {
 	if s.next == nil {
 		s.look()

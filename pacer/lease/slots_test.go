@@ -55,7 +55,7 @@ func TestSlotsAreThoseOfThePieces(t *testing.T) {
 		for k := range int64(3000) {
 			want := 0
 			for _, x := range held {
-				if at := circle.At(law.Base + k); at >= x.Lo && at < x.Hi && k >= x.From.K && k < 2000 { // the rest is not promised
+				if at := circle.At(law.Base + k); at >= x.Lo && at < x.Hi && k >= x.From.K && k < 2000 { // the rest is not leased
 					want = 1
 				}
 			}

@@ -96,7 +96,7 @@ func (f *Spec) addLossFlags(s *pflag.FlagSet) {
 	f.permitFor = Duration(spec.DefaultPermitFor)
 	s.StringVar(&f.onRedisLoss, "on-redis-loss", spec.LossPermit, "how long a worker sends while Redis is unreachable, `permit|stop|hold`: "+
 		"for --permit-for, for 2 s, or WITHOUT END. With hold, loadctl stop cannot reach a worker that is cut off")
-	s.Var(&f.permitFor, "permit-for", "promise: how long a worker sends without a reply from Redis, 1s to 10m. "+
+	s.Var(&f.permitFor, "permit-for", "lease: how long a worker sends without a reply from Redis, 1s to 10m. "+
 		"The others leave the share of a killed worker alone as long, see loadctl workers rm")
 	s.Var(&f.deadman, "deadman", "stop the run if no loadctl run, watch, status or change was heard of for this long, 3s to 24h; 0 = never")
 }

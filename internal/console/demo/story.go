@@ -90,7 +90,7 @@ func setRate(to pacer.Rate) func(context.Context, *stage) (time.Time, error) {
 	}
 }
 
-// kill also declares the worker dead. Else the others would leave its share alone until its promise ends, because it
+// kill also declares the worker dead. Else the others would leave its share alone until its lease ends, because it
 // might only be cut off.
 func kill(id string) func(context.Context, *stage) (time.Time, error) {
 	return func(ctx context.Context, s *stage) (time.Time, error) {

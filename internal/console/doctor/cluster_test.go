@@ -39,7 +39,7 @@ func TestClusterCoverage(t *testing.T) {
 	wants(t, "most are missing", found(), Bad, c.Masters[2].Addr()+": down, ", "redis-cli cluster nodes")
 }
 
-// TestClusterNodeTimeout: a cluster whose replicas take over only after promises have ended. A user who may not read
+// TestClusterNodeTimeout: a cluster whose replicas take over only after leases have ended. A user who may not read
 // the setting is told that it was not checked.
 func TestClusterNodeTimeout(t *testing.T) {
 	t.Parallel()

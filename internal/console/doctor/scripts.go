@@ -72,7 +72,7 @@ func live(ctx context.Context, client rdb.Client, name string) error {
 			return err
 		}
 		if reply.Status != want {
-			return fmt.Errorf("renew a promise: status %s of a run that was just begun", reply.Status)
+			return fmt.Errorf("renew a lease: status %s of a run that was just begun", reply.Status)
 		}
 		holder.Heard(reply.Now, reply)
 		return nil

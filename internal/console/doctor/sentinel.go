@@ -128,6 +128,6 @@ func (v view) judged(name string, named int) Finding {
 // master is dead.
 const election = 2 * time.Second
 
-// bridged is how long workers certainly send without a master, with promises of the usual length. In a fleet of 10,000
+// bridged is how long workers certainly send without a master, with leases of the usual length. In a fleet of 10,000
 // the last renewal of a worker may be 2.5 s old when the master dies.
 const bridged = spec.DefaultPermitFor - 2500*time.Millisecond

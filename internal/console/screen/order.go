@@ -16,7 +16,7 @@ type Order struct {
 // mostOrders is how many commands may wait for the one before. More are refused.
 const mostOrders = 16
 
-// orderPatience is how long a command may take. A stop waits for workers, at most until their promises end.
+// orderPatience is how long a command may take. A stop waits for workers, at most until their leases end.
 const orderPatience = time.Minute
 
 // order gives a command, after those that were given before.

@@ -107,7 +107,7 @@ func (v view) check(t *testing.T, browser *browsertest.Browser, server string) {
 // pictured makes the picture with -update, and otherwise checks that it exists.
 func (v view) pictured(t *testing.T, tab *browsertest.Tab) {
 	t.Helper()
-	path := filepath.Join("..", "..", "docs", "img", v.picture)
+	path := filepath.Join("..", "..", "..", "docs", "img", v.picture)
 	if *update {
 		if err := os.WriteFile(path, smaller(t, tab.Shot(0, v.height)), 0o644); err != nil {
 			t.Fatal(err)

@@ -12,12 +12,12 @@ import (
 type idleTime struct {
 	view   *lease.View  // the newest
 	told   int64        // when it came, µs of the Redis clock
-	silent atomic.Int64 // µs: no reply came for longer than the promise
+	silent atomic.Int64 // µs: no reply came for longer than the lease
 	paused atomic.Int64 // µs
 }
 
 // take adds the time until v came at now, µs of the Redis clock. The loop sent no longer than the View before
-// promised.
+// leased.
 func (s *idleTime) take(now int64, v *lease.View) {
 	if old := s.view; old != nil {
 		silent, _ := v.Laws.Spent(max(s.told, old.P), now)
@@ -38,7 +38,7 @@ func (s *shard) closeLoop() {
 }
 
 // open returns when a closed loop sends, now or next, ns of the local clock: while the run is active, and up to its
-// promise. It has no slots, so its ranges do not matter. If no such time is known, both are forever.
+// lease. It has no slots, so its ranges do not matter. If no such time is known, both are forever.
 func (s *shard) open(now int64) (from, until int64) {
 	v := s.holding.slots.View()
 	from, until = v.Laws.Running(s.clock.Redis(now) / 1000)

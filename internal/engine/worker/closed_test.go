@@ -53,7 +53,7 @@ func TestClosedLoop(t *testing.T) {
 	for why, v := range map[string]lease.View{
 		"nothing is known yet":    {P: pacer.Endless},
 		"paused":                  {P: pacer.Endless, Laws: (*lease.Laws)(nil).With(paused)},
-		"the promise is over":     {P: now, Laws: (*lease.Laws)(nil).With(running(now - 1000))},
+		"the lease is over":       {P: now, Laws: (*lease.Laws)(nil).With(running(now - 1000))},
 		"it goes on, but not yet": {P: now + 1000, Laws: (*lease.Laws)(nil).With(running(now + 1))},
 	} {
 		s.see(v)

@@ -287,9 +287,9 @@ func TestGrantsOutage(t *testing.T) {
 	}
 }
 
-// TestGrantsEndWithThePromise: a worker that hears nothing for longer than its promise sends nothing. It goes on when
+// TestGrantsEndWithTheLease: a worker that hears nothing for longer than its lease sends nothing. It goes on when
 // it hears from Redis again.
-func TestGrantsEndWithThePromise(t *testing.T) {
+func TestGrantsEndWithTheLease(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
 		for _, id := range []string{"a", "b"} {

@@ -18,7 +18,7 @@ func TestStandstill(t *testing.T) {
 	const endless = pacer.Endless
 	first := law(1, 1000, lease.Running, endless)
 	type step struct {
-		at, p          int64 // ms: when the View comes, and the length of its promise
+		at, p          int64 // ms: when the View comes, and the length of its lease
 		laws           []lease.Law
 		silent, paused int64 // ms, after it
 	}
@@ -32,7 +32,7 @@ func TestStandstill(t *testing.T) {
 			{2000, 3000, []lease.Law{first}, 0, 0}, {2600, 3600, []lease.Law{law(2, 2100, lease.Paused, endless)}, 0, 500}, {3500, 4500, nil, 0, 1400},
 			{4200, 5200, []lease.Law{law(3, 4100, lease.Running, endless)}, 0, 2000}, {4500, 5500, nil, 0, 2000},
 		},
-		"a late promise is not told twice": {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 3000, nil, 3000, 0}, {6050, 3000, nil, 3050, 0}, {6100, 7100, nil, 3100, 0}, {6200, 7200, nil, 3100, 0}},
+		"a late lease is not told twice": {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 3000, nil, 3000, 0}, {6050, 3000, nil, 3050, 0}, {6100, 7100, nil, 3100, 0}, {6200, 7200, nil, 3100, 0}},
 	} {
 		var still idleTime
 		var laws *lease.Laws

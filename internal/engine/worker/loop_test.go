@@ -120,7 +120,7 @@ func TestLoopsStop(t *testing.T) {
 	})
 }
 
-// TestLoopsAlone: without Redis a closed loop goes on until its promise ends. It goes on again after a reply, and
+// TestLoopsAlone: without Redis a closed loop goes on until its lease ends. It goes on again after a reply, and
 // reports the time in between.
 func TestLoopsAlone(t *testing.T) {
 	for name, hold := range map[string]time.Duration{"permit": 3 * time.Second, "stop": 2 * time.Second, "hold": 10 * 365 * 24 * time.Hour} {

@@ -54,7 +54,7 @@ func TestPublisherTellsOfOutages(t *testing.T) {
 }
 
 // TestRenewsInAGap: Redis is away for 4 s, answers for 0.7 s, and is away again. Every worker renews in between, also one
-// whose last call before took long. So nothing is missing, though a promise covers only one of the two outages.
+// whose last call before took long. So nothing is missing, though a lease covers only one of the two outages.
 func TestRenewsInAGap(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 1000, model.Options{Span: 20 * second, Min: 20, Hold: 6 * second})

@@ -82,17 +82,17 @@ func (p *pair) check(harm bool) (missing int64) {
 	return -1
 }
 
-// checkRemoved: each worker has ended, and sends nothing when its promise is over.
+// checkRemoved: each worker has ended, and sends nothing when its lease is over.
 func (p *pair) checkRemoved() {
 	for _, m := range p.members {
 		if m.err != nil && !errors.Is(m.err, pacer.ErrNoState) && !errors.Is(m.err, pacer.ErrReplaced) && m.crashed == 0 {
 			p.t.Errorf("%s ended with %v", m.ID, m.err)
 		}
 	}
-	promised := p.removed + time.Duration(p.plan.Hold)*time.Microsecond
+	ended := p.removed + time.Duration(p.plan.Hold)*time.Microsecond
 	for _, x := range p.sends {
-		if time.Duration(x.due) > promised {
-			p.t.Fatalf("%s sends at %v, all promises end at %v", x.worker, time.Duration(x.at), promised)
+		if time.Duration(x.due) > ended {
+			p.t.Fatalf("%s sends at %v, all leases end at %v", x.worker, time.Duration(x.at), ended)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func (p *pair) checkNumbers() {
 	}
 	most := time.Duration(0)
 	switch cut := len(p.lossy)+len(p.gone) > 0; {
-	case p.ousted() && cut: // it sends until its promise ends, as it does not hear of the other process
+	case p.ousted() && cut: // it sends until its lease ends, as it does not hear of the other process
 		most = time.Duration(p.plan.Hold) * time.Microsecond
 	case p.forgot && len(p.deaf) > 0: // it had not heard of a change when the server forgot what it held
 		most = faultTime

@@ -64,7 +64,7 @@ var pairKinds = map[string]string{
 
 const pairsHead = `# Pairs of events
 
-Two events come close together in a run of 600 requests a second, four workers and promises of 3 s: the second one 0, 50,
+Two events come close together in a run of 600 requests a second, four workers and leases of 3 s: the second one 0, 50,
 150, 300, 600 ms or 1.1 s after the first. The workers are the real ones, on a model of Redis, in virtual time. After each
 pair, TestPairs asserts that no slot was sent twice, none beyond what a command cut, that each worker accounts for all that
 it owned, and that each worker ended as it should. Write this page again with

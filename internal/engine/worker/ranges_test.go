@@ -63,7 +63,7 @@ func TestRangesMove(t *testing.T) {
 	})
 }
 
-// TestRangesOutlastOutages: during an outage of Redis workers send what they were promised.
+// TestRangesOutlastOutages: during an outage of Redis workers send what they were leased.
 func TestRangesOutlastOutages(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 20_000_000})
@@ -114,7 +114,7 @@ func TestRangesObey(t *testing.T) {
 	})
 }
 
-// TestRangesOfAKilledWorker: nobody sends its share until its promise ends. Then other workers send it.
+// TestRangesOfAKilledWorker: nobody sends its share until its lease ends. Then other workers send it.
 func TestRangesOfAKilledWorker(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := newSim(t, 3000, model.Options{Min: 3, Span: 30_000_000, Hold: 5_000_000})

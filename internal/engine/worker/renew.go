@@ -115,7 +115,7 @@ func (e *engine) walkTime() time.Duration {
 	return walkTime
 }
 
-// leave tells the fleet when no shard sends any more. If that fails, the fleet finds out when the promise is over.
+// leave tells the fleet when no shard sends any more. If that fails, the fleet finds out when the lease is over.
 func (e *engine) leave(ctx context.Context, r *lease.Renewer) {
 	for _, s := range e.shards {
 		<-s.stopped
@@ -124,6 +124,6 @@ func (e *engine) leave(ctx context.Context, r *lease.Renewer) {
 	defer cancel()
 	_, reached := e.Taken()
 	if err := r.Leave(limit, reached); err != nil {
-		e.Log.Warn("could not tell the fleet that this worker leaves; its share is missing until its promise ends", "err", err)
+		e.Log.Warn("could not tell the fleet that this worker leaves; its share is missing until its lease ends", "err", err)
 	}
 }

@@ -123,7 +123,7 @@ func bounded(t *testing.T, s *shard, sum *record.Snapshot) record.Counts {
 	return n
 }
 
-// TestShardAccountsEverySlotOnce puts a shard under random changes of the rate, promises, stalls, busy connections and
+// TestShardAccountsEverySlotOnce puts a shard under random changes of the rate, leases, stalls, busy connections and
 // ends. No slot is sent early, twice, or after it was known to be recalled; if the run needs that, no ordinal is sent
 // twice. Nothing is sent after the stop. At the end each of the worker's slots is counted once.
 func TestShardAccountsEverySlotOnce(t *testing.T) {
@@ -148,7 +148,7 @@ type shardFuzz struct {
 	client  *stepClient
 	laws    []lease.Law
 	held    lease.Ranges
-	promise int64 // µs
+	until   int64 // µs
 	sent    int
 	slots   map[[2]int64]bool
 	ending  mode
@@ -156,7 +156,7 @@ type shardFuzz struct {
 }
 
 func newFuzz(t *testing.T, r *rand.Rand) *shardFuzz {
-	f := &shardFuzz{T: t, Rand: r, client: &stepClient{now: 1000 * ms, keep: true}, promise: 1_000_000, slots: map[[2]int64]bool{}, numbers: map[uint64]bool{}}
+	f := &shardFuzz{T: t, Rand: r, client: &stepClient{now: 1000 * ms, keep: true}, until: 1_000_000, slots: map[[2]int64]bool{}, numbers: map[uint64]bool{}}
 	parts := 1 + r.IntN(3)
 	f.shard = stepShard(f.client, r.IntN(parts), parts, limits{
 		maxInFlight: 1 + r.IntN(60), maxLag: int64(1+r.IntN(300)) * ms, catchUp: int64(20+r.IntN(100)) * ms, drainTimeout: 200 * ms,
@@ -173,14 +173,14 @@ func newFuzz(t *testing.T, r *rand.Rand) *shardFuzz {
 }
 
 func (f *shardFuzz) tell() {
-	f.see(lease.View{Laws: (*lease.Laws)(nil).With(f.laws...), Held: f.held, P: f.promise})
+	f.see(lease.View{Laws: (*lease.Laws)(nil).With(f.laws...), Held: f.held, P: f.until})
 }
 
 // change may tell the shard something new.
 func (f *shardFuzz) change(step int) {
 	now := f.client.now / 1000
 	if f.ending == running && f.IntN(6) == 0 {
-		f.promise = max(f.promise, now+f.Int64N(200_000))
+		f.until = max(f.until, now+f.Int64N(200_000))
 		f.tell()
 	}
 	if f.ending == running && f.IntN(40) == 0 {
@@ -244,7 +244,7 @@ func (f *shardFuzz) run() record.Counts {
 	reached := f.holding.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
 	f.countUnsent(reached)
 	n := bounded(f.T, f.shard, sum)
-	if want := f.owned(min(reached, f.promise)); n.Slots()-n.Overrun() != want || n.MadeUp > n.Beyond {
+	if want := f.owned(min(reached, f.until)); n.Slots()-n.Overrun() != want || n.MadeUp > n.Beyond {
 		f.Errorf("%d slots were its own, it accounts for %d of them and %d beyond: %+v", want, n.Slots()-n.Overrun(), n.Overrun(), n)
 	}
 	if n.Recalled > n.Overrun() {

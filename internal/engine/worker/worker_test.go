@@ -346,7 +346,7 @@ func TestHaltAfterLeaving(t *testing.T) {
 	})
 }
 
-// TestRedisAway: a fleet that cannot reach Redis for longer than its promise sends until the promise ends. Later it
+// TestRedisAway: a fleet that cannot reach Redis for longer than its lease sends until the lease ends. Later it
 // goes on, and never catches up in a burst.
 func TestRedisAway(t *testing.T) {
 	simulate(t, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestRedisAway(t *testing.T) {
 			t.Errorf("%+v, idle %d", n, idle)
 		}
 		if n := s.between(5*time.Second, 7400*time.Millisecond); n < 2395 {
-			t.Errorf("%d sent while it was promised", n)
+			t.Errorf("%d sent while it was leased", n)
 		}
 		s.calm(1000)
 		if most := s.maxInWindow(time.Second); most > 1000+100+2 { // CatchUp

@@ -10,20 +10,20 @@ import (
 
 // A Member is what one process of a worker does now, for those who watch.
 type Member struct {
-	ID            string           `json:"id"`
-	Incarnation   string           `json:"incarnation"`
-	State         string           `json:"state"`
-	Weight        int64            `json:"weight"`
-	Share         float64          `json:"share"` // of the fleet's schedule now, 0…1
-	Owned         int64            `json:"owned"` // slots so far
-	Sent          int64            `json:"sent"`  // flows so far
-	LateDropped   int64            `json:"late_dropped"`
-	Rate          float64          `json:"rate"`       // requests per second in its newest interval
-	InFlight      int64            `json:"in_flight"`  // sent and not ended
-	LagP99NS      int64            `json:"lag_p99_ns"` // sent − due in its newest interval; 0 = nothing was sent
-	LastSeen      time.Time        `json:"last_seen,omitzero"`
-	PromisedUntil time.Time        `json:"promised_until,omitzero"`
-	Verdicts      []record.Verdict `json:"verdicts"`
+	ID          string           `json:"id"`
+	Incarnation string           `json:"incarnation"`
+	State       string           `json:"state"`
+	Weight      int64            `json:"weight"`
+	Share       float64          `json:"share"` // of the fleet's schedule now, 0…1
+	Owned       int64            `json:"owned"` // slots so far
+	Sent        int64            `json:"sent"`  // flows so far
+	LateDropped int64            `json:"late_dropped"`
+	Rate        float64          `json:"rate"`       // requests per second in its newest interval
+	InFlight    int64            `json:"in_flight"`  // sent and not ended
+	LagP99NS    int64            `json:"lag_p99_ns"` // sent − due in its newest interval; 0 = nothing was sent
+	LastSeen    time.Time        `json:"last_seen,omitzero"`
+	LeaseUntil  time.Time        `json:"lease_until,omitzero"`
+	Verdicts    []record.Verdict `json:"verdicts"`
 }
 
 // Fleet returns the processes of the run, present ones first.
@@ -41,7 +41,7 @@ func (l Look) Fleet() []Member {
 		key := r.ID + "/" + r.Incarnation
 		w, pulse := known[key], l.Pulses[key]
 		m := Member{ID: r.ID, Incarnation: r.Incarnation, State: r.State, Weight: w.Weight, Owned: w.Owned, Sent: r.Sent, LateDropped: r.LateDropped,
-			InFlight: pulse.InFlight, LastSeen: r.LastSeen, PromisedUntil: w.PromisedUntil, Verdicts: r.Verdicts}
+			InFlight: pulse.InFlight, LastSeen: r.LastSeen, LeaseUntil: w.LeaseUntil, Verdicts: r.Verdicts}
 		if present(r.State) {
 			m.LagP99NS = pulse.LagP99NS
 			if weights > 0 {

@@ -189,11 +189,11 @@ func reportsUntil(w run.Worker, now time.Time, late time.Duration) int64 {
 	}
 }
 
-// lostSince reports whether a worker that was lost without its last snapshot may have sent after t: promised was how long
+// lostSince reports whether a worker that was lost without its last snapshot may have sent after t: leased was how long
 // each of its calls let it send.
-func lostSince(s *run.State, t time.Time, promised time.Duration) bool {
+func lostSince(s *run.State, t time.Time, lasts time.Duration) bool {
 	return slices.ContainsFunc(s.Workers, func(w run.Worker) bool {
-		return (w.State == "lost" || w.State == "removed" || w.State == "replaced") && w.LastSeen.Add(promised).After(t)
+		return (w.State == "lost" || w.State == "removed" || w.State == "replaced") && w.LastSeen.Add(lasts).After(t)
 	})
 }
 

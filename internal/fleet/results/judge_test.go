@@ -343,7 +343,7 @@ func TestAJudgeHearsOfLimits(t *testing.T) {
 	}
 }
 
-// TestLostSince: a worker that is cut off from Redis sends until its promise ends. What it sends is not known, and must not
+// TestLostSince: a worker that is cut off from Redis sends until its lease ends. What it sends is not known, and must not
 // count as unsent.
 func TestLostSince(t *testing.T) {
 	heard := time.Unix(1_700_000_000, 0)

@@ -185,7 +185,7 @@ func input(w run.Worker, t totals, s *run.State) report.WorkerInput {
 	}
 	in.State, in.Gone = standing(w, end, final, s)
 	if w.State == "silent" && s.EndedAt.IsZero() && !final {
-		in.State, in.Gone = w.State, false // it may be sending by its promise, and report it later
+		in.State, in.Gone = w.State, false // it may be sending by its lease, and report it later
 	}
 	return in
 }

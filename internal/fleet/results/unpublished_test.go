@@ -327,7 +327,7 @@ func TestMerge(t *testing.T) {
 			want: report.Audit{Issued: 105, Asked: 105, Sent: 100, Completed: 100, Lost: 5}, wantState: "left", used: 1,
 		},
 		{
-			name: "on a promise", leased: 100, skipped: 50, state: "silent", file: record.Counts{Sent: 100, Completed: 90},
+			name: "on a lease", leased: 100, skipped: 50, state: "silent", file: record.Counts{Sent: 100, Completed: 90},
 			want: report.Audit{Issued: 150, Asked: 150, Sent: 100, Completed: 90, InFlight: 10, Skipped: 50}, wantState: "left", used: 1,
 		},
 		{

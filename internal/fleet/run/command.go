@@ -256,9 +256,9 @@ const commandDelay = 500 * time.Millisecond
 
 // Pending is a member that may still send after a stop.
 type Pending struct {
-	ID      string        // empty: members that Redis has forgotten
-	Silent  bool          // it has not called since the stop
-	Promise time.Duration // how much longer it may send if it is cut off; 0 = not at all
+	ID     string        // empty: members that Redis has forgotten
+	Silent bool          // it has not called since the stop
+	Lease  time.Duration // how much longer it may send if it is cut off; 0 = not at all
 }
 
 // ErrVanished says that Redis lost the run, or that somebody removed it, while Stop waited. Its workers can send nothing
@@ -269,8 +269,8 @@ var ErrVanished = fmt.Errorf("%w any more: Redis lost it while this waited, or s
 var ErrUnconfirmed = errors.New("cannot be confirmed")
 
 // Stop ends the run: workers drop everything not yet written. It returns when each member has confirmed that, or its
-// promise is over. It waits some seconds for a silent member whose promise has no end (spec.LossHold). Then it returns
-// an ErrUnconfirmed. If the run vanishes, it waits for the promises of before, and returns ErrVanished. waiting is called
+// lease is over. It waits some seconds for a silent member whose lease has no end (spec.LossHold). Then it returns
+// an ErrUnconfirmed. If the run vanishes, it waits for the leases of before, and returns ErrVanished. waiting is called
 // when the members that it waits for change; it may be nil.
 func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error) {
 	c, err := r.command(ctx, "stop", "", "", 0)
@@ -308,7 +308,7 @@ func (r *Run) Stop(ctx context.Context, waiting func([]Pending)) (Change, error)
 		case len(those) == 0 && forgotten <= 0 && !s.now.Before(c.At):
 			return c, r.unconfirmed(unsure)
 		case forgotten > 0:
-			those = append(those, Pending{Silent: true, Promise: forgotten})
+			those = append(those, Pending{Silent: true, Lease: forgotten})
 		}
 		if text := fmt.Sprint(who(those)); waiting != nil && text != reported && waited > commandDelay {
 			waiting(those)
@@ -344,7 +344,7 @@ func (s *State) forgotten(asked spec.Spec, lost time.Time) time.Duration {
 func who(those []Pending) []Pending {
 	those = slices.Clone(those)
 	for i := range those {
-		those[i].Promise = 0
+		those[i].Lease = 0
 	}
 	return those
 }
@@ -375,8 +375,8 @@ func (r *Run) unfinished(ctx context.Context, workers []Worker, s *State) ([]Pen
 			}
 		}
 		p := Pending{ID: w.ID, Silent: w.State != "left" && s.now.Sub(w.LastSeen) >= commandDelay}
-		if p.Silent && r.Spec.Permit() < spec.HoldPromise {
-			p.Promise = max(0, w.promised.Sub(s.now))
+		if p.Silent && r.Spec.Permit() < spec.HoldLease {
+			p.Lease = max(0, w.leaseEnd.Sub(s.now))
 		}
 		those = append(those, p)
 	}

@@ -400,21 +400,21 @@ func TestStopWaits(t *testing.T) {
 			cancel(enough)
 		})
 		b.wants(err, enough, "stop x")
-		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" || heard[0][0].Promise <= 0 || heard[0][0].Promise > spec.StopPromise {
+		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" || heard[0][0].Lease <= 0 || heard[0][0].Lease > spec.StopLease {
 			t.Errorf("waited for %v", heard)
 		}
-		// b is silent, so Stop waits until its promise ends.
+		// b is silent, so Stop waits until its lease ends.
 		last := b.state(r).Workers[1].LastSeen
 		c := b.must(r.Stop(t.Context(), nil))
 		waited := b.state(r).now.Sub(last)
-		if waited < spec.StopPromise+spec.DefaultMaxLag || c.Changed {
+		if waited < spec.StopLease+spec.DefaultMaxLag || c.Changed {
 			t.Errorf("waited until %v after the last contact, %+v", waited, c)
 		}
-		b.soon("a stop with a silent member", waited, spec.StopPromise+spec.DefaultMaxLag+2*time.Second)
+		b.soon("a stop with a silent member", waited, spec.StopLease+spec.DefaultMaxLag+2*time.Second)
 	})
 }
 
-// TestStopWaitsForPermits: a silent member may be cut off, and then sends until its promise ends. Stop does not wait
+// TestStopWaitsForPermits: a silent member may be cut off, and then sends until its lease ends. Stop does not wait
 // for a member that was removed as dead.
 func TestStopWaitsForPermits(t *testing.T) {
 	const permit = 4 * time.Second
@@ -434,7 +434,7 @@ func TestStopWaitsForPermits(t *testing.T) {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
 		b.soon("a stop with a silent member", waited, permit+spec.DefaultMaxLag+2*time.Second)
-		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Promise <= 0 || heard[0].Promise > permit {
+		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Lease <= 0 || heard[0].Lease > permit {
 			t.Errorf("waited for %v", heard)
 		}
 	})
@@ -446,7 +446,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 		r, _ := b.create("x", losing(spec.LossPermit, spec.MaxPermitFor, 0), Options{})
 		b.member(r, "w").start()
 		b.must(r.Stop(t.Context(), func(those []Pending) {
-			if len(those) != 1 || those[0].Promise < spec.MaxPermitFor/2 {
+			if len(those) != 1 || those[0].Lease < spec.MaxPermitFor/2 {
 				t.Errorf("waits for %v", those)
 			}
 			if _, err := r.Remove(t.Context(), "w", true); err != nil {
@@ -456,7 +456,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 	})
 }
 
-// TestStopCannotConfirm: Stop does not wait for a promise without end.
+// TestStopCannotConfirm: Stop does not wait for a lease without end.
 func TestStopCannotConfirm(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(spec.LossHold, 0, 0), Options{})

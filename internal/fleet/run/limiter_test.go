@@ -75,9 +75,9 @@ type nothing struct{ t *testing.T }
 func (n nothing) Take(v *lease.View)  { n.t.Errorf("it was given %+v", v) }
 func (n nothing) Taken() (int, int64) { return 0, 0 }
 
-// TestNoPromise: if an answer of Redis holds no promise, the worker has no promise. One line says why and what to do,
+// TestNoLease: if an answer of Redis holds no lease, the worker has no lease. One line says why and what to do,
 // however often the worker calls.
-func TestNoPromise(t *testing.T) {
+func TestNoLease(t *testing.T) {
 	for answer, mend := range map[string]string{
 		"OOM command not allowed when used memory > 'maxmemory'.":             "maxmemory",
 		"READONLY You can't write against a read only replica.":               "master",

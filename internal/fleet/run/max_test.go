@@ -63,7 +63,7 @@ func TestMaxPhases(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForClosedLoops: a silent member may send until its promise ends.
+// TestStopWaitsForClosedLoops: a silent member may send until its lease ends.
 func TestStopWaitsForClosedLoops(t *testing.T) {
 	const permit = 3 * time.Second
 	each(t, func(t *testing.T, b *bed) {
@@ -84,7 +84,7 @@ func TestStopWaitsForClosedLoops(t *testing.T) {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
 		b.soon("a stop with a silent member", waited, permit+spec.DefaultMaxLag+2*time.Second)
-		if len(heard) != 1 || heard[0].ID != "a" || !heard[0].Silent || heard[0].Promise == 0 || heard[0].Promise > permit {
+		if len(heard) != 1 || heard[0].ID != "a" || !heard[0].Silent || heard[0].Lease == 0 || heard[0].Lease > permit {
 			t.Errorf("waited for %v", heard)
 		}
 	})

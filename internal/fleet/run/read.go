@@ -340,10 +340,10 @@ func (a *reading) add(owner string, lo, hi, from, to int64) {
 	}
 }
 
-// ends returns the ordinal from which on a member owns nothing, as its promise ends there.
+// ends returns the ordinal from which on a member owns nothing, as its lease ends there.
 func (a *reading) ends(name string) int64 {
 	if due, present := a.silent[name]; present {
-		if end := due - promiseGrace.Microseconds(); end < a.now.UnixMicro() {
+		if end := due - leaseGrace.Microseconds(); end < a.now.UnixMicro() {
 			return min(a.until, a.laws.Ordinal(a.laws.Pos(end)))
 		}
 	}

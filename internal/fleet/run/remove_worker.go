@@ -24,7 +24,7 @@ var (
 const askAgain = 100 * time.Millisecond
 
 // Remove takes a worker out of the run whose process is dead. A user knows that, the run cannot. Half a second later
-// others get its share, and not only when its promise ends. A worker that is only cut off from Redis goes on until
+// others get its share, and not only when its lease ends. A worker that is only cut off from Redis goes on until
 // then, and sends what others send too.
 //
 // A worker that called recently is an ErrAlive. With wait, Remove asks it to call, and waits until it either does, an

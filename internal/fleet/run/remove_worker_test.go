@@ -14,21 +14,21 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestRemoveWorker: other workers get the share of a removed worker at once, not at the end of its promise.
+// TestRemoveWorker: other workers get the share of a removed worker at once, not at the end of its lease.
 func TestRemoveWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(spec.LossPermit, spec.MaxPermitFor, 0), Options{})
 		other, dead := b.member(r, "a"), b.member(r, "b")
 		dead.renew()
 		other.start()
-		await.True(b, "a share of each", func() bool { other.renew(); dead.renew(); return !b.state(r).Workers[1].PromisedUntil.IsZero() })
+		await.True(b, "a share of each", func() bool { other.renew(); dead.renew(); return !b.state(r).Workers[1].LeaseUntil.IsZero() })
 		await.True(b, "its silence", func() bool {
 			other.renew()
 			s := b.state(r)
 			return s.now.Sub(s.Workers[1].LastSeen) > s.missed()+unnoticed
 		})
-		promised := b.state(r).Workers[1].PromisedUntil
-		if s := b.state(r); s.Workers[1].State != "silent" || !promised.After(s.now) || s.Members != 2 {
+		leaseEnd := b.state(r).Workers[1].LeaseUntil
+		if s := b.state(r); s.Workers[1].State != "silent" || !leaseEnd.After(s.now) || s.Members != 2 {
 			t.Errorf("%+v", s)
 		}
 		before, err := r.Remove(t.Context(), "b", false)
@@ -37,7 +37,7 @@ func TestRemoveWorker(t *testing.T) {
 		}
 		removed := b.state(r).now
 		reply := other.renew()
-		if s := b.state(r); reply.Members != 1 || s.Members != 1 || s.Workers[1].State != "removed" || !s.Workers[1].PromisedUntil.IsZero() {
+		if s := b.state(r); reply.Members != 1 || s.Members != 1 || s.Workers[1].State != "removed" || !s.Workers[1].LeaseUntil.IsZero() {
 			t.Errorf("%+v, %+v", reply, s)
 		}
 		events, err := r.Events(t.Context(), 1)
@@ -46,8 +46,8 @@ func TestRemoveWorker(t *testing.T) {
 		}
 		await.True(b, "its share", func() bool { other.renew(); return other.holder.View().Held.Len() == circle.Units })
 		now := b.state(r).now
-		if !now.Before(promised) {
-			t.Errorf("its share came at %v, its promise would have ended at %v", now, promised)
+		if !now.Before(leaseEnd) {
+			t.Errorf("its share came at %v, its lease would have ended at %v", now, leaseEnd)
 		}
 		b.soon("the share of a removed worker", now.Sub(removed), 2*time.Second)
 		// Removing it again changes nothing.

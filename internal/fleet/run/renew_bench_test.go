@@ -27,7 +27,7 @@ type fleet struct {
 	all    []*lease.Holder
 }
 
-// newFleet makes a run that begins when n members are there, and its members. Promises last a minute.
+// newFleet makes a run that begins when n members are there, and its members. Leases last a minute.
 func newFleet(tb testing.TB, client rdb.Client, n int) *fleet {
 	tb.Helper()
 	f := &fleet{TB: tb, client: client, renew: lua.Renew()}

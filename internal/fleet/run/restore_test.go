@@ -51,13 +51,13 @@ func TestRestore(t *testing.T) {
 	})
 }
 
-// TestRestoreAfterThePromises: ranges without a claim are not sent until all earlier promises have ended.
-func TestRestoreAfterThePromises(t *testing.T) {
+// TestRestoreAfterTheLeases: ranges without a claim are not sent until all earlier leases have ended.
+func TestRestoreAfterTheLeases(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", permitted(1000), Options{})
 		m := b.member(r, "w").start()
 		started, laws := b.known(r, m)
-		await.True(b, "its promise is short", func() bool { return time.Now().UnixMicro() > m.holder.View().P-500_000 })
+		await.True(b, "its lease is short", func() bool { return time.Now().UnixMicro() > m.holder.View().P-500_000 })
 		b.lose()
 		b.restore(r, started, laws)
 		var reply lease.Reply

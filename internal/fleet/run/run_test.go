@@ -298,7 +298,7 @@ func (b *bed) restore(r *Run, started int64, laws []lease.Law) {
 	}
 }
 
-// permitted is constant, with promises of a second.
+// permitted is constant, with leases of a second.
 func permitted(qps int64) spec.Spec {
 	s := constant(qps)
 	s.PermitFor = time.Second

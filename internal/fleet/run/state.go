@@ -72,9 +72,9 @@ type Worker struct {
 	LastSeen    time.Time `json:"last_seen"`
 
 	// Until when it may send without Redis; absent = not at all.
-	PromisedUntil time.Time `json:"promised_until,omitzero"`
+	LeaseUntil time.Time `json:"lease_until,omitzero"`
 
-	promised time.Time // when all that it was promised is over, apart from lateness; zero = it is over
+	leaseEnd time.Time // when all that it was leased is over, apart from lateness; zero = it is over
 }
 
 // Now returns when the state was read, by the Redis clock.

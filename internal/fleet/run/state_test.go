@@ -33,7 +33,7 @@ type silence struct {
 	over     bool // the run has ended
 	stranger bool // the worker is known to a former server only
 	silent   time.Duration
-	hold     time.Duration // the run's length of promises
+	hold     time.Duration // the run's length of leases
 }
 
 const silentNow = 1_700_000_000_000_000 // µs
@@ -50,11 +50,11 @@ func (c silence) read() (*State, Worker) {
 		m.leaving = 1
 	}
 	if c.stranger {
-		a.core["grace"] = seen + (c.hold + promiseMargin).Microseconds()
+		a.core["grace"] = seen + (c.hold + leaseMargin).Microseconds()
 	}
 	if c.state == presentMember { // as renew.lua notes it
 		m.seen = 0
-		due := seen + (c.hold + promiseGrace).Microseconds()
+		due := seen + (c.hold + leaseGrace).Microseconds()
 		if c.bare {
 			due = min(due, seen+(3*time.Second+2*a.every).Microseconds())
 		}
@@ -70,18 +70,18 @@ func TestStateOfAWorker(t *testing.T) {
 	const hold, us = 10 * time.Second, time.Microsecond
 	for _, c := range []struct {
 		silence
-		want     string
-		promised bool // the worker may still send without Redis
+		want   string
+		leased bool // the worker may still send without Redis
 	}{
 		{silence{state: presentMember, hold: hold}, "active", true},
 		{silence{state: presentMember, silent: 1800 * time.Millisecond, hold: hold}, "active", true},
 		{silence{state: presentMember, silent: 1800*time.Millisecond + us, hold: hold}, "silent", true},
 		{silence{state: presentMember, silent: hold, hold: hold}, "silent", true},
-		// No call has noticed it yet: its promise has ended, and the state must show it all the same.
+		// No call has noticed it yet: its lease has ended, and the state must show it all the same.
 		{silence{state: presentMember, silent: hold + us, hold: hold}, "lost", true},
 		{silence{state: presentMember, silent: hold, hold: hold, over: true}, "active", true},
-		{silence{state: presentMember, silent: spec.StopPromise + us, hold: spec.StopPromise}, "lost", true},
-		{silence{state: presentMember, silent: 24 * time.Hour, hold: spec.HoldPromise}, "silent", true},
+		{silence{state: presentMember, silent: spec.StopLease + us, hold: spec.StopLease}, "lost", true},
+		{silence{state: presentMember, silent: 24 * time.Hour, hold: spec.HoldLease}, "silent", true},
 		{silence{state: presentMember, bare: true, hold: hold}, "active", false},
 		{silence{state: presentMember, bare: true, silent: 2 * time.Second, hold: hold}, "silent", false},
 		{silence{state: presentMember, bare: true, loop: true, hold: hold}, "active", true},
@@ -96,25 +96,25 @@ func TestStateOfAWorker(t *testing.T) {
 		{silence{state: replacedMember, hold: hold}, "replaced", false},
 	} {
 		s, w := c.read()
-		if w.State != c.want || !w.LastSeen.Equal(s.now.Add(-c.silent)) || w.PromisedUntil.IsZero() == c.promised ||
-			c.promised && !w.PromisedUntil.Equal(w.LastSeen.Add(c.hold)) {
+		if w.State != c.want || !w.LastSeen.Equal(s.now.Add(-c.silent)) || w.LeaseUntil.IsZero() == c.leased ||
+			c.leased && !w.LeaseUntil.Equal(w.LastSeen.Add(c.hold)) {
 			t.Errorf("%+v: %+v, want %s", c.silence, w, c.want)
 		}
 	}
 }
 
-// TestUndue: a worker that is recorded as present but is not in `due` is damaged. It counts as having no promise;
+// TestUndue: a worker that is recorded as present but is not in `due` is damaged. It counts as having no lease;
 // otherwise a stop would wait for it without end.
 func TestUndue(t *testing.T) {
-	a := reading{State: &State{now: TimeOf(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": spec.HoldPromise.Microseconds()}}
+	a := reading{State: &State{now: TimeOf(silentNow), every: 500 * time.Millisecond}, core: map[string]int64{"hold": spec.HoldLease.Microseconds()}}
 	w := Worker{ID: "w", Incarnation: "inc"}
 	a.member(&w, standing{state: presentMember, holds: true, seen: 9_000_000_000_000_000})
-	if !w.LastSeen.IsZero() || w.PromisedUntil.After(a.now) || w.State == "active" {
+	if !w.LastSeen.IsZero() || w.LeaseUntil.After(a.now) || w.State == "active" {
 		t.Errorf("%+v", w)
 	}
 }
 
-// TestLargeFleets: members call N/4,000 s apart, but at least four times in a promise. So in large fleets it takes
+// TestLargeFleets: members call N/4,000 s apart, but at least four times in a lease. So in large fleets it takes
 // longer until a member counts as silent.
 func TestLargeFleets(t *testing.T) {
 	for _, c := range []struct {
@@ -135,7 +135,7 @@ func TestLargeFleets(t *testing.T) {
 		for _, silent := range []time.Duration{c.missed + unnoticed, c.missed + unnoticed + time.Microsecond} {
 			a := reading{State: &State{now: TimeOf(silentNow)}, core: map[string]int64{"n": c.members, "hold": c.hold.Microseconds()}, silent: map[string]int64{}}
 			a.parsePhase()
-			a.silent["w"] = silentNow + (c.hold + promiseGrace - silent).Microseconds()
+			a.silent["w"] = silentNow + (c.hold + leaseGrace - silent).Microseconds()
 			w := Worker{ID: "w"}
 			a.member(&w, standing{state: presentMember, holds: true})
 			want := "active"
@@ -166,8 +166,8 @@ func TestWaitsFor(t *testing.T) {
 		{silence{state: presentMember, hold: hold}, 6 * time.Second, false},
 		// It may have got ranges since.
 		{silence{state: presentMember, bare: true, hold: hold}, 6 * time.Second, false},
-		{silence{state: presentMember, hold: spec.StopPromise}, 3 * time.Second, false},
-		{silence{state: presentMember, hold: spec.HoldPromise}, promiseSilence + time.Second, true},
+		{silence{state: presentMember, hold: spec.StopLease}, 3 * time.Second, false},
+		{silence{state: presentMember, hold: spec.HoldLease}, leaseSilence + time.Second, true},
 		{silence{state: presentMember, leaving: true, hold: hold}, 6 * time.Second, false},
 		{silence{state: presentMember, leaving: true, bare: true, hold: hold}, handOver + time.Second, false},
 		{silence{state: oldMember, hold: hold}, 6 * time.Second, false},
@@ -184,9 +184,9 @@ func TestWaitsFor(t *testing.T) {
 			}
 			asked.OnRedisLoss, asked.PermitFor = spec.LossPermit, c.hold
 			switch c.hold {
-			case spec.StopPromise:
+			case spec.StopLease:
 				asked.OnRedisLoss, asked.PermitFor = spec.LossStop, 0
-			case spec.HoldPromise:
+			case spec.HoldLease:
 				asked.OnRedisLoss, asked.PermitFor = spec.LossHold, 0
 			}
 			c.silent = silent

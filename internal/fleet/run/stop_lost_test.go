@@ -28,10 +28,10 @@ func (b *bed) lastEvent(r *Run) time.Time {
 }
 
 // lostRun returns a run of two members that Redis has lost, and what the members know of it.
-func (b *bed) lostRun(promise time.Duration) (r *Run, members []*member, started int64, laws []lease.Law) {
+func (b *bed) lostRun(permitFor time.Duration) (r *Run, members []*member, started int64, laws []lease.Law) {
 	b.Helper()
 	s := constant(1000)
-	s.PermitFor, s.Duration, s.MinWorkers = promise, time.Minute, 2
+	s.PermitFor, s.Duration, s.MinWorkers = permitFor, time.Minute, 2
 	r, _ = b.create("r", s, Options{})
 	members = []*member{b.member(r, "v"), b.member(r, "w")}
 	members[0].renew()
@@ -52,7 +52,7 @@ func (b *bed) lostRun(promise time.Duration) (r *Run, members []*member, started
 }
 
 // TestCommandsToARestoredRun: a command to a restored run takes effect as on any run, also for workers that come back
-// later. Their promises stay.
+// later. Their leases stay.
 func TestCommandsToARestoredRun(t *testing.T) {
 	for name, command := range map[string]func(b *bed, r *Run) Change{
 		"pause":     func(b *bed, r *Run) Change { return b.must(r.Pause(b.Context())) },
@@ -96,7 +96,7 @@ func TestCommandsToARestoredRun(t *testing.T) {
 // its report, and Stop waits for nobody.
 func TestStopLost(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
-		r, members, started, laws := b.lostRun(spec.MaxPermitFor) // a stop that waits for a promise does not end here
+		r, members, started, laws := b.lostRun(spec.MaxPermitFor) // a stop that waits for a lease does not end here
 		done := make(chan error, 1)
 		go func() {
 			_, err := stopLost(t.Context(), b.client, "r", never)
@@ -138,10 +138,10 @@ func TestStopLost(t *testing.T) {
 	})
 }
 
-// TestStopWaitsForPromisesOfBefore: a worker that does not come back sends until its old promise ends, which Redis
-// does not know. A worker that comes back and is cut off again sends until its new promise ends. Stop waits for the
+// TestStopWaitsForLeasesOfBefore: a worker that does not come back sends until its old lease ends, which Redis
+// does not know. A worker that comes back and is cut off again sends until its new lease ends. Stop waits for the
 // end of both.
-func TestStopWaitsForPromisesOfBefore(t *testing.T) {
+func TestStopWaitsForLeasesOfBefore(t *testing.T) {
 	for name, back := range map[string]int{"not back": 1, "back": 2} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
@@ -150,7 +150,7 @@ func TestStopWaitsForPromisesOfBefore(t *testing.T) {
 			for _, m := range members[:back] {
 				m.renew()
 			}
-			promised := time.UnixMicro(members[1].holder.View().P)
+			leaseEnd := time.UnixMicro(members[1].holder.View().P)
 			done := make(chan error, 1)
 			go func() {
 				_, err := r.Stop(t.Context(), nil)
@@ -159,10 +159,10 @@ func TestStopWaitsForPromisesOfBefore(t *testing.T) {
 			v := members[0]
 			await.True(b, "the stop is heard", func() bool { v.renew(); return v.holder.View().Laws.Newest().Phase == lease.Stopped })
 			v.halt()
-			if err := await.Receive(t, "the end of the stop", done); err != nil || time.Now().Before(promised) {
-				t.Errorf("stop returned %v, %v before its promise is over", err, time.Until(promised))
+			if err := await.Receive(t, "the end of the stop", done); err != nil || time.Now().Before(leaseEnd) {
+				t.Errorf("stop returned %v, %v before its lease is over", err, time.Until(leaseEnd))
 			}
-			b.soon("a stop after the promises", time.Since(promised), 4*time.Second)
+			b.soon("a stop after the leases", time.Since(leaseEnd), 4*time.Second)
 		})
 	}
 }
@@ -207,7 +207,7 @@ func TestStopLostLeavesANewRunAlone(t *testing.T) {
 }
 
 // TestStopOfARunThatVanishes: while a stop waits for a silent worker, the run is lost, removed, or replaced by a new one.
-// The stop ends when the worker's promise is over, and says so. A new run goes on.
+// The stop ends when the worker's lease is over, and says so. A new run goes on.
 func TestStopOfARunThatVanishes(t *testing.T) {
 	for name, vanish := range map[string]func(b *bed, r *Run){
 		"lost": func(b *bed, _ *Run) { b.client.FlushAll(b.Context()) },

@@ -56,8 +56,8 @@ func TestHoldOfAClosedLoop(t *testing.T) {
 		{"", 0, 0, DefaultPermitFor},
 		{LossPermit, 3 * time.Second, 0, 3 * time.Second},
 		{LossPermit, 20 * time.Second, 5 * time.Second, 5 * time.Second},
-		{LossStop, 0, 5 * time.Second, StopPromise},
-		{LossHold, 0, 0, HoldPromise},
+		{LossStop, 0, 5 * time.Second, StopLease},
+		{LossHold, 0, 0, HoldLease},
 		{LossHold, 0, 5 * time.Second, 5 * time.Second},
 	} {
 		s := losing(c.loss, c.permit, c.deadman)

@@ -28,7 +28,7 @@ const (
 // How long a worker goes on that hears nothing from Redis.
 const (
 	LossPermit = "permit" // it sends its own slots for PermitFor
-	LossStop   = "stop"   // it sends them for StopPromise
+	LossStop   = "stop"   // it sends them for StopLease
 	LossHold   = "hold"   // it sends them without end: a lower rate, or a stop, may never reach it
 )
 
@@ -36,13 +36,13 @@ const (
 const (
 	MinPermitFor = time.Second
 	MaxPermitFor = 10 * time.Minute
-	StopPromise  = 2 * time.Second // four renewals
+	StopLease    = 2 * time.Second // four renewals
 	MinDeadman   = 3 * time.Second
 	MaxDeadman   = 24 * time.Hour
 )
 
-// HoldPromise is how long a promise lasts with LossHold.
-const HoldPromise = 10 * 365 * 24 * time.Hour
+// HoldLease is how long a lease lasts with LossHold.
+const HoldLease = 10 * 365 * 24 * time.Hour
 
 // Spec is the immutable description of a run. Two workers with the same name and the same spec take part in one run.
 type Spec struct {
@@ -89,19 +89,19 @@ type Spec struct {
 // onRedisLoss returns OnRedisLoss, or its default.
 func (s Spec) onRedisLoss() string { return cmp.Or(s.OnRedisLoss, LossPermit) }
 
-// Permit returns how long a promise lasts: a worker goes on by itself for this time after its last reply.
+// Permit returns how long a lease lasts: a worker goes on by itself for this time after its last reply.
 func (s Spec) Permit() time.Duration {
 	switch s.onRedisLoss() {
 	case LossStop:
-		return StopPromise
+		return StopLease
 	case LossHold:
-		return HoldPromise
+		return HoldLease
 	default:
 		return cmp.Or(s.PermitFor, DefaultPermitFor)
 	}
 }
 
-// Hold returns how long a reply promises a worker what it owns. In a closed loop workers stop before the Deadman
+// Hold returns how long a reply leases a worker what it owns. In a closed loop workers stop before the Deadman
 // would stop the run.
 func (s Spec) Hold() time.Duration {
 	if s.Max && s.Deadman > 0 {

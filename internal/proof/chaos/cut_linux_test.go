@@ -26,7 +26,7 @@ func (s *stage) cutOff(w way) {
 // for as long. The first answer only says that it must ask again.
 const heard = 600 * time.Millisecond
 
-// phi is the rate of the workers that can be cut off: their promises are for it.
+// phi is the rate of the workers that can be cut off: their leases are for it.
 func (s *stage) phi() float64 { return float64(s.qps) * float64(s.cut) / float64(s.workers) }
 
 // heal ends the cut.
@@ -36,7 +36,7 @@ func (s *stage) heal() {
 }
 
 // share is the least share of the rate in each second before, during and after a cut of 3 of 8 workers. The others go
-// on, and those cut off send until their promises end.
+// on, and those cut off send until their leases end.
 const share = 0.9
 
 // cutScenarios: some workers cannot reach Redis, and the others can.
@@ -59,7 +59,7 @@ func cutScenarios() []scenario {
 	}
 	for _, w := range ways() {
 		list = append(list, scenario{
-			name: "1 of 8 cut off for 7 s, beyond its promise: " + w.name, cut: 1, lasts: 12 * time.Second,
+			name: "1 of 8 cut off for 7 s, beyond its lease: " + w.name, cut: 1, lasts: 12 * time.Second,
 			play: func(s *stage) {
 				s.cutOff(w)
 				s.last(7 * time.Second)
@@ -84,7 +84,7 @@ func cutScenarios() []scenario {
 			s.cutOff(ways()[2])
 			s.last(time.Second)
 			s.stopped = true
-			s.rate(s.change("stop", name), s.phi()) // it returns when the promise of the cut-off worker has ended
+			s.rate(s.change("stop", name), s.phi()) // it returns when the lease of the cut-off worker has ended
 			s.silent(s.web.Now())
 			s.heal()
 		},

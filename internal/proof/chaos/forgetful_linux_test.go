@@ -46,7 +46,7 @@ func forgetfulScenarios() []scenario {
 	}
 }
 
-// comesBack plays the return of a Redis that lost the state. Nothing is granted until no earlier promise can be in
+// comesBack plays the return of a Redis that lost the state. Nothing is granted until no earlier lease can be in
 // force. Then everything is as before.
 func (s *stage) comesBack() {
 	s.promise(s.web.Now()+int64(s.permit+1500*time.Millisecond), s.ends(), enough)

@@ -16,7 +16,7 @@ const inTime = 500 * time.Millisecond
 // promptStop bounds a stop that every worker can hear.
 const promptStop = 2500 * time.Millisecond
 
-// lostScenarios: Redis has lost the run, and a user gives commands before the earlier promises have ended.
+// lostScenarios: Redis has lost the run, and a user gives commands before the earlier leases have ended.
 func lostScenarios() []scenario {
 	lost := func(what string, when when, lasts time.Duration, command func(s *stage)) scenario {
 		return scenario{name: "FLUSHALL, then " + what, when: when, lasts: lasts, play: func(s *stage) {

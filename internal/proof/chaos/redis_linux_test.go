@@ -24,7 +24,7 @@ func redisScenarios() []scenario {
 			frozen(2 * time.Second)(s)
 			s.promise(s.fault-int64(time.Second), s.fault+int64(3*time.Second), 0.88)
 		}},
-		{name: "Redis frozen for 5 s, as long as promises", lasts: 11 * time.Second, play: frozen(5 * time.Second)},
+		{name: "Redis frozen for 5 s, as long as leases", lasts: 11 * time.Second, play: frozen(5 * time.Second)},
 		{name: "Redis frozen for 20 s", lasts: 26 * time.Second, play: frozen(20 * time.Second)},
 		{name: "DEBUG SLEEP 2", redis: []string{"--enable-debug-command", "yes"}, lasts: 7 * time.Second, play: func(s *stage) {
 			s.breaks()

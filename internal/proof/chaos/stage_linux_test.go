@@ -81,7 +81,7 @@ type stage struct {
 	row row
 }
 
-// A promise: between two instants, every second has at least this share of what was asked for.
+// A lease: between two instants, every second has at least this share of what was asked for.
 type promise struct {
 	from, to int64 // ns since 1970
 	share    float64
@@ -146,7 +146,7 @@ func portOf(x *redistest.Server) string {
 	return port
 }
 
-// begin starts the fleet, and returns when each worker has sent, reported and got a promise.
+// begin starts the fleet, and returns when each worker has sent, reported and got a lease.
 func (s *stage) begin() {
 	s.t.Helper()
 	for i := range s.workers {
@@ -267,7 +267,7 @@ func (s *stage) rate(from int64, perSecond float64) {
 	s.law = append(s.law, step{from: from, rate: perSecond})
 }
 
-// promise adds a promise to be checked at the end.
+// lease adds a lease to be checked at the end.
 func (s *stage) promise(from, to int64, share float64) {
 	s.promises = append(s.promises, promise{from: from, to: to, share: share})
 }

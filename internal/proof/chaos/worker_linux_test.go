@@ -31,7 +31,7 @@ func workerScenarios() []scenario {
 			s.promise(s.web.Now()+int64(600*time.Millisecond), s.ends(), enough) // its ranges are free half a second later
 		}},
 		{name: "worker frozen for 3 s", lasts: 9 * time.Second, play: frozen(3 * time.Second)},
-		{name: "worker frozen for 7 s, beyond its promise", lasts: 12 * time.Second, play: frozen(7 * time.Second)},
+		{name: "worker frozen for 7 s, beyond its lease", lasts: 12 * time.Second, play: frozen(7 * time.Second)},
 		{name: "worker leaves", lasts: 7 * time.Second, play: func(s *stage) {
 			s.breaks()
 			s.fleet[2].signal(os.Interrupt)

@@ -243,7 +243,7 @@ func TestClusterWithoutTheOthers(t *testing.T) {
 }
 
 // TestClusterWithoutTheOwner: the master of the run hangs, or crashes and comes back with its saved data. The workers
-// go on by their promises, and reach it again. Nothing is lost.
+// go on by their leases, and reach it again. Nothing is lost.
 func TestClusterWithoutTheOwner(t *testing.T) {
 	nightly(t)
 	t.Parallel()
@@ -298,7 +298,7 @@ func (b *bed) heard(name string, since time.Time) (n int) {
 	return n
 }
 
-// wholeAgain checks a run that was without its server for less time than its promises lasted.
+// wholeAgain checks a run that was without its server for less time than its leases lasted.
 func (b *bed) wholeAgain(name string) {
 	b.t.Helper()
 	r := b.report(name)

@@ -200,7 +200,7 @@ func (e *ending) check(f failure) {
 	if ok := whole.Complete && a.Sent == arrived; ok == f.killed {
 		e.t.Errorf("with all files: %d arrived, complete %v %q, %+v", arrived, whole.Complete, whole.Notes, a)
 	}
-	if second := int64(300); f.killed && (arrived < a.Sent || arrived > a.Sent+a.Lost+second) { // its promise, one second
+	if second := int64(300); f.killed && (arrived < a.Sent || arrived > a.Sent+a.Lost+second) { // its lease, one second
 		e.t.Errorf("%d arrived, %+v", arrived, a)
 	}
 	e.t.Logf("arrived %d; Redis' report %d, complete %v; with %d files %d, complete %v", arrived, bare.Audit.Sent, bare.Complete, len(files), a.Sent, whole.Complete)

@@ -272,7 +272,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestJoinAndKill: workers join and are killed. When the promises of the killed ones (2 s) are over, the others take
+// TestJoinAndKill: workers join and are killed. When the leases of the killed ones (2 s) are over, the others take
 // their share, on a quiet machine within a period of half a second.
 func TestJoinAndKill(t *testing.T) {
 	nightly(t)
@@ -344,7 +344,7 @@ func (b *bed) fullAgain(rate int, from time.Time, length int) []int {
 }
 
 // TestKilledShare: a killed worker looks like one that is cut off. So the others leave its share alone until its
-// promise ends. Declaring it dead ends that at once. The fleet never exceeds the rate.
+// lease ends. Declaring it dead ends that at once. The fleet never exceeds the rate.
 func TestKilledShare(t *testing.T) {
 	besides(t)
 	for _, c := range []struct {
@@ -377,10 +377,10 @@ func TestKilledShare(t *testing.T) {
 				}
 				known = time.Now()
 			} else {
-				await.True(t, "the end of its promise", func() bool { return b.dead(name).State == "lost" })
+				await.True(t, "the end of its lease", func() bool { return b.dead(name).State == "lost" })
 				ends := b.dead(name).LastSeen.Add(c.permit)
 				alone := (b.askedAt(name, ends) - b.askedAt(name, killed)) / 4
-				await.True(t, "what it was promised to be counted as lost", func() bool { return b.report(name).Audit.Lost >= alone-10 })
+				await.True(t, "what it was leased to be counted as lost", func() bool { return b.report(name).Audit.Lost >= alone-10 })
 			}
 			asked := b.askedAt(name, known)
 			await.True(t, "others to have its share", func() bool {

@@ -75,7 +75,7 @@ func unreadable(part, how string) bool {
 	}
 }
 
-// unrenewable are the damages after which no worker can renew its promise: it goes on until the promise ends, and then
+// unrenewable are the damages after which no worker can renew its lease: it goes on until the lease ends, and then
 // ends with an error.
 func unrenewable(part, how string) bool {
 	switch part {
@@ -147,7 +147,7 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c rdb.C
 	}
 	code := 0
 	if unrenewable(part, how) {
-		code = 1 // they go on until their promise ends, and say so at the end of the run
+		code = 1 // they go on until their lease ends, and say so at the end of the run
 	} else {
 		if part != "workers" {
 			d.more(b.t, rate/4)

@@ -185,7 +185,7 @@ func (p protocol) killed(b *bed) {
 	ps[0].signal(syscall.SIGKILL)
 	<-ps[0].Exited
 	b.loadctl("set-rate", "killed", "300")
-	await.True(b.t, "the end of its promise", func() bool {
+	await.True(b.t, "the end of its lease", func() bool {
 		return slices.ContainsFunc(b.status("killed").Workers, func(w run.Worker) bool { return w.State == "lost" })
 	})
 	then := p.count()

@@ -88,7 +88,7 @@ func TestReadsOnAFullServer(t *testing.T) {
 const freeing = "warning: the server's memory is full: raise its maxmemory (CONFIG SET maxmemory BYTES), or remove ended runs with loadctl rm; "
 
 // narrow returns the flags of workers on a server that will be full, and how many requests of three of them may be on
-// the wire. Their promises do not end while a test looks. Unless the machine is quiet, each worker has one connection,
+// the wire. Their leases do not end while a test looks. Unless the machine is quiet, each worker has one connection,
 // because a request may have been sent long before it arrives.
 func narrow() (flags []string, onTheWire int64) {
 	flags = append(patient(), "--qps", "600", "--permit-for", "5m")

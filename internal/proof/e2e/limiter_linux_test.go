@@ -179,7 +179,7 @@ func TestLimiterOutage(t *testing.T) {
 	for name, c := range map[string]struct {
 		harm  func(b *bed, name string)
 		extra int64 // in a window
-		more  int64 // excess over what was asked for, in all: one a promise, or what a fresh limiter lets pass again
+		more  int64 // excess over what was asked for, in all: one a lease, or what a fresh limiter lets pass again
 		args  []string
 	}{
 		"fixed-window-pause": {pause, 2 * limitedRate, 2, []string{"--limiter", "fixed-window"}},

@@ -202,7 +202,7 @@ func TestMaxKilled(t *testing.T) {
 	<-dies.Exited
 	killed := b.web.Count()
 	b.started(2*killed + 100)
-	await.True(t, "the end of its promise", func() bool { return b.dead("x").State == "lost" })
+	await.True(t, "the end of its lease", func() bool { return b.dead("x").State == "lost" })
 	b.loadctl("stop", "x")
 	stays.wait(0)
 	r := b.report("x")

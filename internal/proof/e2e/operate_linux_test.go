@@ -155,7 +155,7 @@ func (b *bed) described(duration string, more ...string) []string {
 	return append(args, more...)
 }
 
-// counted is described for tests that count all requests asked for. Unless the machine is quiet, promises are so long
+// counted is described for tests that count all requests asked for. Unless the machine is quiet, leases are so long
 // that no worker is too slow to renew its own.
 func (b *bed) counted(duration string, more ...string) []string {
 	args := b.described(duration, more...)
@@ -213,10 +213,10 @@ func (b *bed) comes(name, phase string) {
 	await.True(b.t, name+" is "+phase, func() bool { return b.read(name).Phase == phase })
 }
 
-// lost waits until the promise of a worker has ended.
+// lost waits until the lease of a worker has ended.
 func (b *bed) lost(name, id string) {
 	b.t.Helper()
-	await.True(b.t, "the end of the promise of "+id, func() bool { return b.incarnation(name, id).State == "lost" })
+	await.True(b.t, "the end of the lease of "+id, func() bool { return b.incarnation(name, id).State == "lost" })
 }
 
 // renewed waits until each worker that is in the run has called again.
@@ -578,7 +578,7 @@ func TestRunIsTakenUp(t *testing.T) {
 }
 
 // TestOutageWhileWatching: a watch says that Redis does not answer, and goes on when it does. Meanwhile workers send
-// what they were promised. A promise of 2 s that was not renewed in time covers nothing.
+// what they were leased. A lease of 2 s that was not renewed in time covers nothing.
 func TestOutageWhileWatching(t *testing.T) {
 	nightly(t)
 	t.Parallel()
@@ -614,7 +614,7 @@ func TestOutageWhileWatching(t *testing.T) {
 			if written(r) != n || a.Lost > 0 || !r.Complete {
 				t.Errorf("%d arrived, %+v", n, a)
 			}
-			// With stop the promise ends 2 s into the outage. Slots due in the last second leave late, or are dropped unless
+			// With stop the lease ends 2 s into the outage. Slots due in the last second leave late, or are dropped unless
 			// workers are patient. They are nobody's if no worker is back in time.
 			late := time.Duration(r.Lag.Max) >= 500*time.Millisecond || a.Skipped >= 150
 			if acceptance() {

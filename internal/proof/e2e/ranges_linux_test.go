@@ -53,7 +53,7 @@ func TestRangesAreExact(t *testing.T) {
 	}
 }
 
-// TestRangesOutlastAnOutage: during an outage of Redis workers send what they were promised: nothing is left out, and
+// TestRangesOutlastAnOutage: during an outage of Redis workers send what they were leased: nothing is left out, and
 // nothing is sent twice.
 func TestRangesOutlastAnOutage(t *testing.T) {
 	besides(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// advance does what is due before each call: a change of the server, a clock that went back, promises that are over.
+// advance does what is due before each call: a change of the server, a clock that went back, leases that are over.
 func (r *Run) advance(now int64) {
 	epoch := r.Identity
 	first := r.epoch != epoch
@@ -59,7 +59,7 @@ func (r *Run) beginGrace(epoch string) {
 		if m.gone {
 			continue
 		}
-		whose := r.endPromise(m, r.now)
+		whose := r.endLease(m, r.now)
 		gather(whose, m.held)
 		seen := m.joins
 		if m.epoch != "" {
@@ -79,7 +79,7 @@ func (r *Run) beginGrace(epoch string) {
 	}
 }
 
-// endGrace frees what nobody has claimed. Every promise of a former server is over.
+// endGrace frees what nobody has claimed. Every lease of a former server is over.
 func (r *Run) endGrace() {
 	r.grace = 0
 	for _, m := range r.members {
@@ -96,13 +96,13 @@ func (r *Run) endGrace() {
 	r.assign()
 }
 
-// expire frees what was promised to silent members.
+// expire frees what was leased to silent members.
 func (r *Run) expire() {
 	if r.now < r.noExpiryBefore {
 		return
 	}
 	late := r.now
-	if r.Without.Promise {
+	if r.Without.Lease {
 		late += r.Hold / 2
 	}
 	due := slices.DeleteFunc(r.present(), func(m *Member) bool { return m.drops >= late })
@@ -112,8 +112,8 @@ func (r *Run) expire() {
 	}
 }
 
-// endPromise returns the owner of m's ranges at a time: m, or nobody if its promise ended before.
-func (r *Run) endPromise(m *Member, t int64) string {
+// endLease returns the owner of m's ranges at a time: m, or nobody if its lease ended before.
+func (r *Run) endLease(m *Member, t int64) string {
 	ends := m.drops - expirySlack
 	if ends >= t {
 		return m.owner()
@@ -125,7 +125,7 @@ func (r *Run) endPromise(m *Member, t int64) string {
 
 // drop is for a member that is gone. What it held is free from a time on.
 func (r *Run) drop(m *Member, t int64) {
-	seen, whose := r.heardOf(m), r.endPromise(m, t)
+	seen, whose := r.heardOf(m), r.endLease(m, t)
 	m.gone = true
 	units := m.held
 	r.setHeld(m, nil)
@@ -175,7 +175,7 @@ func (r *Run) checkDeadman() {
 	}
 }
 
-// checkClock begins a new clock epoch if the clock went back. A promise covers the laws of its own clock epoch only. So in the new
+// checkClock begins a new clock epoch if the clock went back. A lease covers the laws of its own clock epoch only. So in the new
 // clock epoch all go on with what they hold, from its first slot. What nobody holds is free, as nobody else can be sending
 // it.
 func (r *Run) checkClock(now int64) {

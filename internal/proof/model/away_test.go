@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestAwayForLong: a worker is cut off for longer than its promise, while the rate is changed several times. Then it
+// TestAwayForLong: a worker is cut off for longer than its lease, while the rate is changed several times. Then it
 // learns where its law ended. So it counts what it sent beyond.
 func TestAwayForLong(t *testing.T) {
 	const start = 1_700_000_000_000_000
@@ -54,7 +54,7 @@ func TestAwayForLong(t *testing.T) {
 		renew(one)
 		now += 500_000
 	}
-	for x := (pacer.Slot{}); slots.Next(&x); { // it sent all that was due before its promise ended
+	for x := (pacer.Slot{}); slots.Next(&x); { // it sent all that was due before its lease ended
 		slots.Pop()
 	}
 	renew(two)

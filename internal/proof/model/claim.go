@@ -2,7 +2,7 @@ package model
 
 import "github.com/loadctl/loadctl/pacer/lease"
 
-// claim believes what a worker says it holds, if its promise was still running when this server was first called.
+// claim believes what a worker says it holds, if its lease was still running when this server was first called.
 // Until then the former server cannot have given it to anybody else. A place that somebody has already claimed is not
 // believed.
 func (r *Run) claim(m *Member, c lease.Call) {

@@ -10,9 +10,9 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// TestFourCallsInAPromise: a worker of a large fleet calls four times in a promise, however short that is. A reply
-// without a promise also tells when.
-func TestFourCallsInAPromise(t *testing.T) {
+// TestFourCallsInALease: a worker of a large fleet calls four times in a lease, however short that is. A reply
+// without a lease also tells when.
+func TestFourCallsInALease(t *testing.T) {
 	s := newScripts(t, redistest.Start(t).Client(), "x")
 	pieces, _ := pacer.Constant(pacer.PerSecond(1), 0).Pieces()
 	for _, c := range []struct{ fleet, hold, want int64 }{
@@ -40,9 +40,9 @@ func TestFourCallsInAPromise(t *testing.T) {
 	}
 }
 
-// TestEndlessPromises: with endless promises, laws are made ahead while they are few. After a failover nobody waits
+// TestEndlessLeases: with endless leases, laws are made ahead while they are few. After a failover nobody waits
 // longer than ten minutes.
-func TestEndlessPromises(t *testing.T) {
+func TestEndlessLeases(t *testing.T) {
 	const start, endlessly = 1_700_000_000_000_000, 10 * 365 * 86_400_000_000
 	loop, err := pacer.Sine(pacer.PerSecond(500), pacer.PerSecond(500), 4*time.Second)
 	if err != nil {

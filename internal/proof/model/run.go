@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	expirySlack = 50_000      // µs a range is left alone after its promise
+	expirySlack = 50_000      // µs a range is left alone after its lease
 	margin      = 1_000_000   // µs by which the clocks of two servers may differ; no slot is sent later than this
 	makeUp      = 100_000     // µs: slots of a free range that are past by no more than this are given too, to be sent late
 	settled     = 5_000_000   // µs after which new ranges are in force everywhere
 	atOnce      = 16          // members or ranges that one call handles at most, about
 	history     = 1000        // laws that are over and that a worker is told of, at most
 	stepped     = 500_000     // a clock that goes back by more begins a new clock epoch
-	longest     = 600_000_000 // µs at most to wait for a promise of a former server, which may have no end
+	longest     = 600_000_000 // µs at most to wait for a lease of a former server, which may have no end
 )
 
 // Options are the settings of a run.
@@ -30,7 +30,7 @@ type Options struct {
 	Span     int64 // µs until the end; 0 = endless
 	Requests int64 // 0 = no limit
 	Min      int   // members to wait for; 0 = for the command start
-	Hold     int64 // for how long a reply promises the ranges in it, µs
+	Hold     int64 // for how long a reply leases the ranges in it, µs
 	Deadman  int64 // µs without a controller after which the run is stopped; 0 = never
 	Seed     int64 // of Poisson arrivals; 0 = slots are evenly spaced
 	Without  Without

@@ -26,7 +26,7 @@ const epochOfTranscripts = 1_700_000_000_000_000
 // TestTranscripts plays the files in testdata/transcripts, on the scripts and on the model at once. Each tells a story of the protocol.
 // "# …" is prose. "TIME COMMAND …" is played, and indented lines below show what became of it:
 //
-//	make RATE MIN [HOLD] the run, which begins when MIN workers are there; a promise lasts for HOLD, 10s
+//	make RATE MIN [HOLD] the run, which begins when MIN workers are there; a lease lasts for HOLD, 10s
 //	W renew              worker W calls, as a new process if it has not called yet
 //	W renew, reply lost  the server hears the call, and W hears no reply
 //	W repeats            a late copy of W's last call arrives

@@ -25,7 +25,7 @@ func rules() []rule {
 		{"seq", "copies", 421, 5, model.Without{Seq: true}, Broken{}, false},
 		{"reclaim", "copies", 601, 8, model.Without{Reclaim: true}, Broken{}, false},
 		{"owned", "storm", 10, 5, model.Without{Owned: true}, Broken{}, false},
-		{"promise", "storm", 10, 5, model.Without{Promise: true}, Broken{}, false},
+		{"lease", "storm", 10, 5, model.Without{Lease: true}, Broken{}, false},
 		{"list-p", "short", 521, 5, model.Without{}, Broken{ListP: true}, false},
 		{"agree", "churn", 8, 5, model.Without{}, Broken{Agree: true}, false},
 		{"back", "churn", 7, 5, model.Without{}, Broken{Back: true}, false},

@@ -23,7 +23,7 @@ type Result struct {
 	Twofold   int64   // ordinals sent twice by one worker
 	Worst     float64 // part of what was asked for that was sent in the worst second
 	WorstAt   time.Duration
-	Floor     float64 // the promised part
+	Floor     float64 // the leased part
 	Errors    []string
 }
 
@@ -43,7 +43,7 @@ func (r Result) Check() error {
 		problems = append(problems, errors.New(e))
 	}
 	if r.Worst < r.Floor {
-		problems = append(problems, fmt.Errorf("%.1f %% sent in the second at %v, %.1f %% is promised", 100*r.Worst, r.WorstAt, 100*r.Floor))
+		problems = append(problems, fmt.Errorf("%.1f %% sent in the second at %v, %.1f %% is leased", 100*r.Worst, r.WorstAt, 100*r.Floor))
 	}
 	return errors.Join(problems...)
 }
@@ -174,7 +174,7 @@ func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 			r.Errors = append(r.Errors, fmt.Sprintf("%s owned %d and decided on %d", name, a.Owned[name], n))
 		}
 	}
-	w.checkPromises(r, a.Until)
+	w.checkLeases(r, a.Until)
 	if w.Kind == "healthy" && r.Sent != a.Asked {
 		r.Errors = append(r.Errors, fmt.Sprintf("asked %d, sent %d, late %d, idle %d", a.Asked, r.Sent, r.Late, r.Idle))
 	}
@@ -183,21 +183,21 @@ func (w *world) audit(r *Result, a model.Audit, decided map[string]int64) {
 	}
 }
 
-// checkPromises checks that nobody owned a slot that was due after its last promise. It needs one server with one
+// checkLeases checks that nobody owned a slot that was due after its last lease. It needs one server with one
 // clock.
-func (w *world) checkPromises(r *Result, until map[string]int64) {
+func (w *world) checkLeases(r *Result, until map[string]int64) {
 	if len(w.Failover) > 0 || w.Lost > 0 || len(w.Steps) > 0 {
 		return
 	}
 	laws := w.server.run.Laws()
 	for name, q := range until {
 		if most := laws.Ordinal(laws.Pos(w.server.called[name] + w.Options.PermitFor)); name != "" && q > most {
-			r.Errors = append(r.Errors, fmt.Sprintf("%s owned slots up to ordinal %d, its last promise was up to %d", name, q, most))
+			r.Errors = append(r.Errors, fmt.Sprintf("%s owned slots up to ordinal %d, its last lease was up to %d", name, q, most))
 		}
 	}
 }
 
-// floor returns the promised part of each second: 99 %, if nobody is out of reach for longer than its promise.
+// floor returns the leased part of each second: 99 %, if nobody is out of reach for longer than its lease.
 func (w *world) floor() float64 {
 	var spans []Span
 	hold := time.Duration(w.Options.PermitFor) * time.Microsecond
@@ -205,7 +205,7 @@ func (w *world) floor() float64 {
 	case "healthy":
 	case "outage":
 		spans = w.Down
-	case "failover": // the new server believes promises of one second and more
+	case "failover": // the new server believes leases of one second and more
 		spans = w.Down
 		hold -= time.Second
 	case "freeze":

@@ -316,7 +316,7 @@ func (d draw) mix() {
 	for _, i := range d.rng.Perm(len(all))[:2+d.rng.IntN(2)] {
 		those = append(those, all[i])
 	}
-	// A crash has effect until promises end, and an outage sets when that is.
+	// A crash has effect until leases end, and an outage sets when that is.
 	if i := slices.IndexFunc(those, func(k kind) bool { return k.name == "outage" }); i > 0 {
 		those[0], those[i] = those[i], those[0]
 	}

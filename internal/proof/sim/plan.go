@@ -47,7 +47,7 @@ type Options struct {
 	Pieces    []pacer.Piece
 	Span      int64 // µs, 0 = without an end
 	Min       int64
-	PermitFor int64 // how long a promise lasts, µs
+	PermitFor int64 // how long a lease lasts, µs
 	Arrivals  int64 // seed of Poisson arrivals; 0 = slots are evenly spaced
 }
 

@@ -11,9 +11,9 @@ import (
 
 // Broken are rules of workers to break, to show that each is needed.
 type Broken struct {
-	ListP bool // a new promise also covers what was given up
+	ListP bool // a new lease also covers what was given up
 	Agree bool // a range is released before the shards have agreed
-	Due   bool // slots due after the promise are sent
+	Due   bool // slots due after the lease are sent
 	Back  bool // a shard forgets what it has decided when it takes up a new View
 	Again bool // a shard forgets which ordinals it sent beyond a cut
 	Fixed bool // the range of a slot, not its ordinal, decides which shard sends it

@@ -58,7 +58,7 @@ func (d draw) failovers(n int) {
 	}
 }
 
-// relapse makes failovers that forget how a promise ended, or what was passed on, while those who know it cannot be
+// relapse makes failovers that forget how a lease ended, or what was passed on, while those who know it cannot be
 // reached.
 func (d draw) relapse() {
 	d.Options.PermitFor = 2_000_000
@@ -74,7 +74,7 @@ func (d draw) relapse() {
 			m := &d.Members[i]
 			var s Span
 			switch d.rng.IntN(5) {
-			case 0: // out of reach until its promise is over, and back just before or after
+			case 0: // out of reach until its lease is over, and back just before or after
 				s = Span{From: at - hold - d.between(0, forgets+1), To: at + d.between(-500*time.Millisecond, 100*time.Millisecond)}
 			case 1: // out of reach from then on
 				s = Span{From: at - d.between(0, 50*time.Millisecond), To: at + d.between(500*time.Millisecond, 3*time.Second)}

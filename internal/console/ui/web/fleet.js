@@ -20,7 +20,7 @@ export function fleetView(root, name, tell) {
   const ask = (m) => confirm({
     title: `Remove ${m.id}?`,
     texts: ["Its process counts as dead, and its share goes to the others half a second later.",
-      "Remove it only if the process is dead: if it is alive and cut off, it sends until its promise ends, and some requests are sent twice. If it is alive and connected, it is not removed."],
+      "Remove it only if the process is dead: if it is alive and cut off, it sends until its lease ends, and some requests are sent twice. If it is alive and connected, it is not removed."],
     yes: "Remove the worker",
     anyway: "Ask it to call, and wait",
     act: async (force) => {

@@ -15,19 +15,19 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
 
-// lose makes Redis forget everything, and waits until the workers have restored a run, and have a new promise.
+// lose makes Redis forget everything, and waits until the workers have restored a run, and have a new lease.
 func (b *bed) lose(name string, workers int64) (before, after run.State) {
 	b.t.Helper()
 	before = b.read(name)
 	if err := b.redis.Client().FlushAll(b.t.Context()).Err(); err != nil {
 		b.t.Fatal(err)
 	}
-	await.True(b.t, "the run is restored, and each worker has a new promise", func() bool {
+	await.True(b.t, "the run is restored, and each worker has a new lease", func() bool {
 		if after = b.read(name); after.Members != workers {
 			return false
 		}
 		for _, w := range after.Workers {
-			if !w.PromisedUntil.After(before.Workers[0].PromisedUntil) {
+			if !w.LeaseUntil.After(before.Workers[0].LeaseUntil) {
 				return false
 			}
 		}
@@ -36,7 +36,7 @@ func (b *bed) lose(name string, workers int64) (before, after run.State) {
 	return before, after
 }
 
-// TestRunsOutliveTheirState: Redis loses the state under load. Workers go on with what they were promised, one of them
+// TestRunsOutliveTheirState: Redis loses the state under load. Workers go on with what they were leased, one of them
 // restores the run with the same laws, and each slot is sent once. The report mentions the loss.
 func TestRunsOutliveTheirState(t *testing.T) {
 	t.Parallel()
@@ -123,14 +123,14 @@ func TestStopOfALostRun(t *testing.T) {
 	t.Logf("stop returned after %v", took)
 }
 
-// TestStopWaitsForAPromise: stop waits for a silent worker until its promise ends, and no longer, as the worker never
+// TestStopWaitsForALease: stop waits for a silent worker until its lease ends, and no longer, as the worker never
 // answers. Nothing is sent after that, even if the worker wakes up.
-func TestStopWaitsForAPromise(t *testing.T) {
+func TestStopWaitsForALease(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	promise, lag := scale(2*time.Second, 4*time.Second), time.Second
+	permitFor, lag := scale(2*time.Second, 4*time.Second), time.Second
 	// The requests are few. A worker that is frozen between its look at the clock and its write sends when it wakes up.
-	args := []string{"--url", b.web.URL(), "--qps", "20", "--permit-for", promise.String(), "--max-lag", lag.String(), "--min-workers", "2"}
+	args := []string{"--url", b.web.URL(), "--qps", "20", "--permit-for", permitFor.String(), "--max-lag", lag.String(), "--min-workers", "2"}
 	frozen, other := b.worker("x", append(args, "--id", "frozen")...), b.worker("x", append(args, "--id", "other")...)
 	b.started(20)
 	b.started(b.web.Count() + 1) // the next one is not due yet
@@ -143,12 +143,12 @@ func TestStopWaitsForAPromise(t *testing.T) {
 	if code != 0 || !strings.Contains(stdout, "x: stop in force from ") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
-	// A machine may be too slow to give the command before the promise ends. Then nobody is waited for.
+	// A machine may be too slow to give the command before the lease ends. Then nobody is waited for.
 	if took := returned.Sub(silent); acceptance() && (took > 6500*time.Millisecond || !strings.Contains(stderr, ": silent, ")) {
 		t.Errorf("%v after the last call or thereabouts: %q", took, stderr)
 	}
 	for _, w := range b.status("x").Workers {
-		if w.ID == "frozen" && returned.Before(w.LastSeen.Add(promise+lag)) {
+		if w.ID == "frozen" && returned.Before(w.LastSeen.Add(permitFor+lag)) {
 			t.Errorf("stop returned %v after the last call, and %+v may still send", returned.Sub(w.LastSeen), w)
 		}
 	}
@@ -165,7 +165,7 @@ func TestStopWaitsForAPromise(t *testing.T) {
 // end. What is due while it may not send counts in the report.
 func TestOnRedisLoss(t *testing.T) {
 	t.Parallel()
-	for loss, promise := range map[string]time.Duration{"stop": spec.StopPromise, "hold": spec.HoldPromise} {
+	for loss, permitFor := range map[string]time.Duration{"stop": spec.StopLease, "hold": spec.HoldLease} {
 		t.Run(loss, func(t *testing.T) {
 			t.Parallel()
 			var o ordinals
@@ -173,23 +173,23 @@ func TestOnRedisLoss(t *testing.T) {
 			args := append(patient(), "--url", "http://"+o.serve(t)+"/${ordinal}", "--qps", "200", "--min-workers", "2", "--on-redis-loss", loss, "--timeout", "10m")
 			ps := []*process{b.worker("x", args...), b.worker("x", args...)}
 			o.more(t, 100)
-			until := b.promised("x", promise)
+			until := b.leaseEnd("x", permitFor)
 			asked := func(at time.Time) int64 { return b.askedAt("x", at) }
 			now := time.Now()
-			from, within, beyond := asked(now), asked(now.Add(spec.StopPromise+2*time.Second)), asked(until)
+			from, within, beyond := asked(now), asked(now.Add(spec.StopLease+2*time.Second)), asked(until)
 			b.redis.Pause()
 			frozen := time.Now()
-			end := frozen.Add(spec.StopPromise) // of all promises that are not without end
-			if promise == spec.StopPromise {
-				await.True(t, "all that is due while promises last", func() bool { return o.has(from, beyond) })
+			end := frozen.Add(spec.StopLease) // of all leases that are not without end
+			if permitFor == spec.StopLease {
+				await.True(t, "all that is due while leases last", func() bool { return o.has(from, beyond) })
 				await.True(t, "a second in which nothing may be sent", func() bool { return time.Now().After(end.Add(time.Second)) })
 			} else {
 				await.True(t, "what is due two seconds later", func() bool { return o.has(from, within) })
 			}
 			highest, resumed := o.highest(), time.Now()
 			b.redis.Resume()
-			if most := asked(end); promise == spec.StopPromise && highest > most {
-				t.Errorf("number %d was sent in the outage, and the last one that is due in the promises is %d", highest, most)
+			if most := asked(end); permitFor == spec.StopLease && highest > most {
+				t.Errorf("number %d was sent in the outage, and the last one that is due in the leases is %d", highest, most)
 			}
 			next := asked(resumed)
 			await.True(t, "requests that are due after the outage", func() bool { return o.highest() > next })
@@ -206,20 +206,20 @@ func TestOnRedisLoss(t *testing.T) {
 	}
 }
 
-// promised waits until each worker has this promise, all of them at once, and returns when the first one ends.
-func (b *bed) promised(name string, promise time.Duration) (until time.Time) {
+// leased waits until each worker has this lease, all of them at once, and returns when the first one ends.
+func (b *bed) leaseEnd(name string, permitFor time.Duration) (until time.Time) {
 	b.t.Helper()
-	await.True(b.t, fmt.Sprintf("promises of %v", promise), func() bool {
+	await.True(b.t, fmt.Sprintf("leases of %v", permitFor), func() bool {
 		s := b.read(name)
 		for i, w := range s.Workers {
-			if w.PromisedUntil.IsZero() || !w.PromisedUntil.After(time.Now()) {
+			if w.LeaseUntil.IsZero() || !w.LeaseUntil.After(time.Now()) {
 				return false
 			}
-			if got := w.PromisedUntil.Sub(w.LastSeen); got != promise {
-				b.t.Fatalf("a promise of %v, want %v", got, promise)
+			if got := w.LeaseUntil.Sub(w.LastSeen); got != permitFor {
+				b.t.Fatalf("a lease of %v, want %v", got, permitFor)
 			}
-			if i == 0 || w.PromisedUntil.Before(until) {
-				until = w.PromisedUntil
+			if i == 0 || w.LeaseUntil.Before(until) {
+				until = w.LeaseUntil
 			}
 		}
 		return len(s.Workers) > 0
@@ -232,8 +232,8 @@ func (b *bed) promised(name string, promise time.Duration) (until time.Time) {
 func TestWorkersCommand(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	const promise = 2 * time.Second
-	args := []string{"--qps", "200", "--url", b.web.URL(), "--permit-for", promise.String()} // not patient: stop would wait as long for the dead worker
+	const permitFor = 2 * time.Second
+	args := []string{"--qps", "200", "--url", b.web.URL(), "--permit-for", permitFor.String()} // not patient: stop would wait as long for the dead worker
 	stays := b.worker("x", append(args, "--id", "stays")...)
 	b.started(50)
 	leaves, dies := b.worker("x", append(args, "--id", "leaves")...), b.worker("x", append(args, "--id", "dead")...)
@@ -249,13 +249,13 @@ func TestWorkersCommand(t *testing.T) {
 	var all []run.Worker
 	await.True(t, "a worker that stays", func() bool {
 		all = b.read("x").Workers
-		return slices.ContainsFunc(all, func(w run.Worker) bool { return w.ID == "stays" && w.State == "active" && !w.PromisedUntil.IsZero() })
+		return slices.ContainsFunc(all, func(w run.Worker) bool { return w.ID == "stays" && w.State == "active" && !w.LeaseUntil.IsZero() })
 	})
 	for _, w := range all {
 		switch {
-		case w.ID == "stays" && w.PromisedUntil.Sub(w.LastSeen) != promise,
-			w.ID == "leaves" && (w.State != "left" || w.LastSeen.Before(gone) || w.LastSeen.After(left) || !w.PromisedUntil.IsZero()),
-			w.ID == "dead" && (w.State != "lost" || w.LastSeen.Before(called) || lost.Before(w.LastSeen.Add(promise)) || w.PromisedUntil.After(w.LastSeen.Add(promise))):
+		case w.ID == "stays" && w.LeaseUntil.Sub(w.LastSeen) != permitFor,
+			w.ID == "leaves" && (w.State != "left" || w.LastSeen.Before(gone) || w.LastSeen.After(left) || !w.LeaseUntil.IsZero()),
+			w.ID == "dead" && (w.State != "lost" || w.LastSeen.Before(called) || lost.Before(w.LastSeen.Add(permitFor)) || w.LeaseUntil.After(w.LastSeen.Add(permitFor))):
 			t.Errorf("%+v; the signals were sent at %v", w, gone)
 		}
 	}

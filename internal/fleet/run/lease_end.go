@@ -27,11 +27,11 @@ type standing struct {
 	holds   bool  // it holds a range
 }
 
-// Times after a promise.
+// Times after a lease.
 const (
-	promiseGrace  = 50 * time.Millisecond // how long a range is left alone
-	promiseMargin = time.Second           // by how much the stored state may be wrong
-	handOver      = 2 * time.Second       // how long a worker that has handed over may send
+	leaseGrace  = 50 * time.Millisecond // how long a range is left alone
+	leaseMargin = time.Second           // by how much the stored state may be wrong
+	handOver    = 2 * time.Second       // how long a worker that has handed over may send
 )
 
 // member computes when a worker last called, its state, and until when it may send by itself.
@@ -41,8 +41,8 @@ func (a *reading) member(w *Worker, m standing) {
 	switch {
 	case m.state != presentMember:
 		w.LastSeen = TimeOf(m.seen)
-	case present: // else the state is damaged, and nothing was promised
-		heard := TimeOf(due).Add(-hold - promiseGrace)
+	case present: // else the state is damaged, and nothing was leased
+		heard := TimeOf(due).Add(-hold - leaseGrace)
 		if early := TimeOf(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
 			heard = early
 		}
@@ -54,7 +54,7 @@ func (a *reading) member(w *Worker, m standing) {
 		switch {
 		case m.leaving > 0 && !m.holds: // it has handed over, and sends up to there
 			a.Members = max(0, a.Members-1)
-			w.State, w.promised = "left", w.LastSeen.Add(handOver)
+			w.State, w.leaseEnd = "left", w.LastSeen.Add(handOver)
 			return
 		case !a.EndedAt.IsZero() || silent <= 3*period+unnoticed:
 			w.State = "active"
@@ -63,23 +63,23 @@ func (a *reading) member(w *Worker, m standing) {
 		default:
 			w.State = "lost"
 		}
-		if w.promised = w.LastSeen.Add(hold); m.holds || a.loop {
-			w.PromisedUntil = w.promised
+		if w.leaseEnd = w.LastSeen.Add(hold); m.holds || a.loop {
+			w.LeaseUntil = w.leaseEnd
 		}
-	case oldMember: // a former server may have promised it something until this one was first called
-		w.promised = w.LastSeen.Add(hold)
-		if tf := TimeOf(a.core["tf"]).Add(hold); a.core["grace"] > 0 && tf.After(w.promised) {
-			w.promised = tf
+	case oldMember: // a former server may have leased it something until this one was first called
+		w.leaseEnd = w.LastSeen.Add(hold)
+		if tf := TimeOf(a.core["tf"]).Add(hold); a.core["grace"] > 0 && tf.After(w.leaseEnd) {
+			w.leaseEnd = tf
 		}
 		if w.State = "lost"; a.now.UnixMicro() < a.core["grace"] {
-			w.State, w.PromisedUntil = "silent", w.promised
+			w.State, w.LeaseUntil = "silent", w.leaseEnd
 		}
 	case leftMember, haltedMember:
 		if w.State = "left"; a.Phase == "stopped" && !w.LastSeen.Before(a.EndedAt) {
 			w.State = "stopped"
 		}
 	case lostMember:
-		w.State, w.promised = "lost", w.LastSeen.Add(hold)
+		w.State, w.leaseEnd = "lost", w.LastSeen.Add(hold)
 	case removedMember:
 		w.State = "removed"
 	case replacedMember:
@@ -98,20 +98,20 @@ func (a *reading) findUnclaimed(unowned []redis.Z) {
 	}
 	for _, z := range unowned {
 		if z.Score >= kind && z.Score < 2*kind {
-			a.unclaimed = TimeOf(a.core["grace"]).Add(-promiseMargin)
+			a.unclaimed = TimeOf(a.core["grace"]).Add(-leaseMargin)
 			return
 		}
 	}
 }
 
-// waitsFor returns the members that have not confirmed the stop and may still send by their promise, with the
-// lateness that the spec allows. unsure are those whose promise has no end.
+// waitsFor returns the members that have not confirmed the stop and may still send by their lease, with the
+// lateness that the spec allows. unsure are those whose lease has no end.
 func (s *State) waitsFor(asked spec.Spec) (those []Worker, unsure []string) {
 	lateness := max(asked.MaxLag, asked.CatchUp)
 	for _, w := range s.Workers {
 		switch {
-		case s.now.After(w.promised.Add(lateness)): // also a member without a promise
-		case asked.Permit() >= spec.HoldPromise && w.State != "left" && s.now.Sub(w.LastSeen) > promiseSilence+lateness:
+		case s.now.After(w.leaseEnd.Add(lateness)): // also a member without a lease
+		case asked.Permit() >= spec.HoldLease && w.State != "left" && s.now.Sub(w.LastSeen) > leaseSilence+lateness:
 			unsure = append(unsure, w.ID)
 		default:
 			those = append(those, w)
@@ -120,5 +120,5 @@ func (s *State) waitsFor(asked spec.Spec) (those []Worker, unsure []string) {
 	return those, unsure
 }
 
-// promiseSilence is how long to wait for a silent member whose promise has no end.
-const promiseSilence = 3 * time.Second
+// leaseSilence is how long to wait for a silent member whose lease has no end.
+const leaseSilence = 3 * time.Second

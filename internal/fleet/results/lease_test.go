@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// mortal is a run of 1,000 requests a second for some seconds, with promises of one second.
+// mortal is a run of 1,000 requests a second for some seconds, with leases of one second.
 func mortal(d time.Duration) spec.Spec {
 	s := constant(1000)
 	s.PermitFor, s.Duration = time.Second, d
@@ -24,12 +24,12 @@ func mortal(d time.Duration) spec.Spec {
 // supplied renews until the member has ranges, which a first call does not bring.
 func (m *member) supplied() *member {
 	m.Helper()
-	await.True(m, "ranges", func() bool { m.renew(); return m.promised() > 0 })
+	await.True(m, "ranges", func() bool { m.renew(); return m.leased() > 0 })
 	return m
 }
 
-// promised returns how many slots the member owns until the end of its promise. It may have got its ranges late.
-func (m *member) promised() (n int64) {
+// leased returns how many slots the member owns until the end of its lease. It may have got its ranges late.
+func (m *member) leased() (n int64) {
 	v := m.holder.View()
 	end := v.Laws.Ordinal(v.Laws.Pos(v.P))
 	for _, s := range v.Held {
@@ -38,8 +38,8 @@ func (m *member) promised() (n int64) {
 	return n
 }
 
-// TestSlotsAfterLeaseExpiryAreSkipped: slots due after the promise of a dead worker are skipped, whichever worker calls later, and
-// however late: the laws in which the promise ended may be over by then. So a report with the dead worker's file is
+// TestSlotsAfterLeaseExpiryAreSkipped: slots due after the lease of a dead worker are skipped, whichever worker calls later, and
+// however late: the laws in which the lease ended may be over by then. So a report with the dead worker's file is
 // complete.
 func TestSlotsAfterLeaseExpiryAreSkipped(t *testing.T) {
 	for name, then := range map[string]func(b *bed, r *run.Run){
@@ -66,7 +66,7 @@ func TestSlotsAfterLeaseExpiryAreSkipped(t *testing.T) {
 					}
 					r, _ := b.create("x", mortal(3*time.Second), run.Options{})
 					m := b.member(r, "w").start().supplied()
-					want := m.promised()
+					want := m.leased()
 					ends := b.state(r).EndsAt
 					await.True(b, "the time of the end", func() bool { return time.Since(ends) > wait })
 					await.True(b, "the end", func() bool {
@@ -110,7 +110,7 @@ func TestPassedOn(t *testing.T) {
 		own := m.owned() - from
 		least, most := perMicro*float64(until-after), perMicro*float64(max(0, until-before))
 		if float64(own) < least-20 || float64(own) > most+20 {
-			t.Errorf("it owned %d slots until its promise was over, want %.0f to %.0f", own, least, most)
+			t.Errorf("it owned %d slots until its lease was over, want %.0f to %.0f", own, least, most)
 		}
 		if m.owned()+other.owned()+s.Skipped < s.Issued || s.Issued != s.Asked || s.Skipped == 0 {
 			t.Errorf("%+v", s)
@@ -196,7 +196,7 @@ func TestReportsAfterARestore(t *testing.T) {
 	})
 }
 
-// TestReportAfterAFailover: a new server may refuse a worker's promise and count its slots as skipped. What the worker
+// TestReportAfterAFailover: a new server may refuse a worker's lease and count its slots as skipped. What the worker
 // then sends still counts as its own.
 func TestReportAfterAFailover(t *testing.T) {
 	b := newBed(t) // an embedded server has no known identity
@@ -204,10 +204,10 @@ func TestReportAfterAFailover(t *testing.T) {
 	asked.PermitFor = 5 * time.Second // the failover comes in the first half of it, however slow the test is
 	r, _ := b.create("r", asked, run.Options{})
 	m := b.member(r, "w").start().supplied()
-	sent, until := m.promised(), m.holder.View().P
+	sent, until := m.leased(), m.holder.View().P
 	b.failover(r)
 	b.member(r, "other").renew()
-	await.True(b, "the end of the promise", func() bool { return b.state(r).Now().UnixMicro() > until })
+	await.True(b, "the end of the lease", func() bool { return b.state(r).Now().UnixMicro() > until })
 	if owned := m.owned(); owned > sent-500 {
 		t.Errorf("it owned %d, and sent %d", owned, sent)
 	}
