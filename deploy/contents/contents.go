@@ -41,7 +41,7 @@ func Parts(root string) ([]Part, error) {
 	}
 	release := strings.TrimPrefix(strings.TrimSpace(string(version)), "go")
 	library := Part{Name: "std", Version: release, URL: "pkg:golang/std@" + release, Dir: parts[ours].Dir} // a module of the same authors has its licence
-	plot, err := script(filepath.Join(root, "internal", "page", "uplot"))
+	plot, err := script(filepath.Join(root, "internal", "output", "page", "uplot"))
 	if err != nil {
 		return nil, err
 	}
