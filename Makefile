@@ -82,7 +82,7 @@ check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a m
 	@go vet ./...
 	@.ci/tier check go test -short -timeout 5m $$(go list ./... | grep -v -E '$(SERVED)')
 
-acceptance: ## Measure the leases at full size, on a quiet machine (an hour, half of it one worker's heap)
+acceptance: ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
 	@.ci/setup all
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/proof/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestDemo|Hang' ./cmd/loadctl

@@ -307,7 +307,7 @@ func (g *granting) bounded(w int64) {
 			}
 		}
 		if bound := rate*float64(last.at-from) + extra + 1e-6; float64(n) > bound {
-			g.Fatalf("seed %d: %d granted within %v, at most %.3f were leased", g.seed, n, time.Duration(last.at-from)*time.Microsecond, bound)
+			g.Fatalf("seed %d: %d granted within %v, at most %.3f were promised", g.seed, n, time.Duration(last.at-from)*time.Microsecond, bound)
 		}
 	}
 }

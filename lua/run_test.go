@@ -213,7 +213,7 @@ func TestRenewRefuses(t *testing.T) {
 			}
 		}
 		b.refuses("renew", "claim", with(claim, 8, packed(5, 9, 0, 0, 8, 10, 0, 0)))
-		b.refuses("renew", "claim", number6(claim, 6, -1)) // pieces, but no lease
+		b.refuses("renew", "claim", number6(claim, 6, -1)) // ranges, but no lease
 		for _, value := range []any{"", "17:0;", "17:2;1:1:1:0", "x:0;1:1:1:0", "0:0;1:1:1:0", "17;1:1:1:0"} {
 			b.refuses("renew", "plan", with(claim, 10, value))
 		}

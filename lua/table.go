@@ -120,7 +120,7 @@ func lawFields() []Field {
 	}
 }
 
-// pieceFields are the numbers of a range of the circle that somebody holds, or that is free; bareFields those of one of a
+// rangeFields are the numbers of a range of the circle that somebody holds, or that is free; bareFields those of one of a
 // target. An entry of the log is a range: there from is where the owner began, and since where it ended. Its name follows.
 func rangeFields() []Field {
 	return append(bareFields(), Field{Name: "fg", Doc: "from this law"}, Field{Name: "fk", Doc: "and this slot of it on its owner sends"},

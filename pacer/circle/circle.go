@@ -5,16 +5,16 @@
 //
 //	v(q) = q·G mod Units
 //
-// and the owner of an arc of the circle owns the slots whose places lie in it:
+// and the owner of a range of the circle owns the slots whose places lie in it:
 //
-//	arc := circle.Arc{Lo: 0, N: circle.Units / 3}
-//	for w := arc.Walk(q0); w.Ordinal() < q1; w.Next() {
+//	r := circle.Range{Lo: 0, N: circle.Units / 3}
+//	for w := r.Walk(q0); w.Ordinal() < q1; w.Next() {
 //		fmt.Println(w.Ordinal())
 //	}
-//	n := arc.Count(q0, q1) // the same number, without walking
+//	n := r.Count(q0, q1) // the same number, without walking
 //
-// Guarantees: arcs that divide the circle divide the ordinals, each once. G is near Units divided by the golden
-// ratio. So wherever an arc lies, at most three distances occur between its ordinals, and these are of the order of 1/share.
+// Guarantees: ranges that divide the circle divide the ordinals, each once. G is near Units divided by the golden
+// ratio. So wherever a range lies, at most three distances occur between its ordinals, and these are of the order of 1/share.
 // All numbers are integers below 2^53, which the doubles of Redis' Lua hold exactly.
 package circle
 
@@ -60,13 +60,13 @@ func (a Range) steps() (n1, d1, n2, d2 int64) {
 	return n1, d1, n2, d2
 }
 
-// A Walk goes through the ordinals of an arc in order. It allocates nothing.
+// A Walk goes through the ordinals of a range in order. It allocates nothing.
 type Walk struct {
-	q, o, n        int64 // ordinal, place in the arc, length of the arc
+	q, o, n        int64 // ordinal, place in the range, length of the range
 	n1, d1, n2, d2 int64
 }
 
-// Walk begins at the first ordinal of the arc at or after q. The arc must not be empty.
+// Walk begins at the first ordinal of the range at or after q. The range must not be empty.
 func (a Range) Walk(q int64) Walk {
 	w := Walk{q: a.First(q), n: a.N}
 	w.o = At(w.q) - a.Lo
@@ -77,7 +77,7 @@ func (a Range) Walk(q int64) Walk {
 // Ordinal returns where the walk stands.
 func (w *Walk) Ordinal() int64 { return w.q }
 
-// Next goes to the next ordinal of the arc. With o the place in the arc:
+// Next goes to the next ordinal of the range. With o the place in the range:
 //
 //	o + d1 < N: n1 on;  o ≥ d2: n2 on;  else n1 + n2 on
 //
@@ -97,7 +97,7 @@ func (w *Walk) Next() {
 	w.o += w.d1 - w.d2
 }
 
-// First returns the first ordinal of the arc at or after q. That is q + j with the least j for which
+// First returns the first ordinal of the range at or after q. That is q + j with the least j for which
 //
 //	(Lo − v(q)) mod Units ≤ j·G mod Units ≤ (Lo − v(q)) mod Units + N − 1
 func (a Range) First(q int64) int64 {
@@ -119,7 +119,7 @@ func reach(a, m, lo, hi int64) int64 {
 	return (lo + m*y + a - 1) / a
 }
 
-// Count returns how many ordinals of the arc are in [from, to).
+// Count returns how many ordinals of the range are in [from, to).
 func (a Range) Count(from, to int64) int64 {
 	if to <= from {
 		return 0
@@ -128,7 +128,7 @@ func (a Range) Count(from, to int64) int64 {
 }
 
 // below returns how many of the ordinals 0 … q−1 are in the range. In each period of Units ordinals there are N. With x
-// = i·G − Lo, ordinal i is in the arc if ⌊x/Units⌋ − ⌊(x−N)/Units⌋ is 1, else it is 0. 2·Units are added, so that
+// = i·G − Lo, ordinal i is in the range if ⌊x/Units⌋ − ⌊(x−N)/Units⌋ is 1, else it is 0. 2·Units are added, so that
 // nothing is negative:
 //
 //	q div Units · N + Σ_{i < q mod Units} (⌊(x+2·Units)/Units⌋ − ⌊(x+2·Units−N)/Units⌋)

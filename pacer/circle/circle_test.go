@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// arcs returns random arcs of all sizes, and arcs at the borders.
-func arcs(rng *rand.Rand, n int) []Range {
+// ranges returns random arcs of all sizes, and arcs at the borders.
+func ranges(rng *rand.Rand, n int) []Range {
 	out := []Range{{0, Units}, {0, 1}, {Units - 1, 1}, {0, 2}, {1, Units - 1}, {0, Units / 2}, {Units / 2, Units / 2}, {0, G}, {0, Units - G}, {5, G + 1}}
 	for range n {
 		size := 1 + rng.Int64N(1<<(1+rng.IntN(24)))
@@ -21,7 +21,7 @@ func arcs(rng *rand.Rand, n int) []Range {
 // TestWalkCountBruteForce: Walk and Count agree with a look at each ordinal.
 func TestWalkCountBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 0))
-	for _, a := range arcs(rng, 300) {
+	for _, a := range ranges(rng, 300) {
 		q0 := rng.Int64N(1 << (1 + rng.IntN(50)))
 		q1 := q0 + rng.Int64N(1<<16)
 		w := a.Walk(q0)
@@ -48,7 +48,7 @@ func TestWalkCountBruteForce(t *testing.T) {
 // TestPeriod walks a whole period of each arc: N ordinals, each once, and then the first of the next period.
 func TestPeriod(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 0))
-	for _, a := range append(arcs(rng, 40), Range{0, Units / 3}) {
+	for _, a := range append(ranges(rng, 40), Range{0, Units / 3}) {
 		w := a.Walk(0)
 		first := w.Ordinal()
 		for i := range a.N {
@@ -88,7 +88,7 @@ func TestPartition(t *testing.T) {
 // TestFirst: First agrees with a search by Count.
 func TestFirst(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
-	for _, a := range arcs(rng, 2000) {
+	for _, a := range ranges(rng, 2000) {
 		q := rng.Int64N(1 << 45)
 		got := a.First(q)
 		if !a.Has(got) || a.Count(q, got) != 0 || a.Count(q, got+1) != 1 || got < q {
@@ -173,7 +173,7 @@ func TestEvenness(t *testing.T) {
 		}
 	}
 	rng := rand.New(rand.NewPCG(6, 0))
-	for _, a := range arcs(rng, 200) {
+	for _, a := range ranges(rng, 200) {
 		gaps := map[int64]bool{}
 		w := a.Walk(rng.Int64N(Units))
 		for range 20_000 {

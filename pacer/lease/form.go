@@ -131,7 +131,7 @@ func (s Ranges) pack() string {
 	return string(b)
 }
 
-// readSegs reads ranges of two numbers each, or of four with their first slot.
+// readRanges reads ranges of two numbers each, or of four with their first slot.
 func readRanges(s string, of int) (Ranges, error) {
 	v, err := unpack(s, of)
 	if err != nil {
@@ -220,7 +220,7 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 	}
 	if l.Left != (pacer.Piece{}) {
 		if err := l.Left.Check(); err != nil {
-			return Law{}, fmt.Errorf("the rest of a range: %w", err)
+			return Law{}, fmt.Errorf("the rest of a piece: %w", err)
 		}
 	}
 	for _, x := range []int64{l.ID, l.Base, l.Prev, l.Cut, v[12], v[13], l.End, l.Stop, l.ClockEpoch} {

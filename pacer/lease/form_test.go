@@ -77,7 +77,7 @@ func TestWrongReplies(t *testing.T) {
 		"a law's phase":       laws(func(l *Law) { l.Phase = 4 }),
 		"a law's base":        laws(func(l *Law) { l.Base = -1 }),
 		"a law before itself": laws(func(l *Law) { l.Prev = 18 }),
-		"a law's range":       laws(func(l *Law) { l.Piece = 3 }),
+		"a law's piece":       laws(func(l *Law) { l.Piece = 3 }),
 		"a law's rest":        laws(func(l *Law) { l.Left.R1 = 9 }),
 	} {
 		r, err := ReadReply(texts, nil)

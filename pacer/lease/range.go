@@ -6,7 +6,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/circle"
 )
 
-// A Range is the range [Lo, Hi) of the circle, from a slot on.
+// A Range is the places [Lo, Hi) of the circle, from a slot on.
 type Range struct {
 	Lo, Hi int64
 	From   Pos

@@ -17,7 +17,7 @@ func (s Ranges) bits() (b bits) {
 	return b
 }
 
-// drawRanges returns random segments of places 0 … 63, each with its own first slot.
+// drawRanges returns random ranges of places 0 … 63, each with its own first slot.
 func drawRanges(rng *rand.Rand) (s Ranges) {
 	for at := int64(0); at < 64; {
 		lo := at + rng.Int64N(12)

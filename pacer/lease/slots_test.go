@@ -32,8 +32,8 @@ func shardsOf(n int) (out []*Slots) {
 	return out
 }
 
-// TestSlotsAreThoseOfThePieces: the shards of a worker send each slot of its ranges once, and no other.
-func TestSlotsAreThoseOfThePieces(t *testing.T) {
+// TestSlotsAreThoseOfTheRanges: the shards of a worker send each slot of its ranges once, and no other.
+func TestSlotsAreThoseOfTheRanges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	for range 60 {
 		law := constant(1, 1_000_000, 0, 0, rng.Int64N(1<<40))
@@ -301,8 +301,8 @@ func BenchmarkSlots(b *testing.B) {
 	}
 }
 
-// TestTinyPieces: all slots of a range of one place are in one shard, and the other shards' search ends.
-func TestTinyPieces(t *testing.T) {
+// TestTinyRanges: all slots of a range of one place are in one shard, and the other shards' search ends.
+func TestTinyRanges(t *testing.T) {
 	for lo := range int64(4) {
 		v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0)), Held: Ranges{{Lo: lo, Hi: lo + 1, From: Pos{1, 0}}}, P: 20_000_000}
 		for shard := range 2 {

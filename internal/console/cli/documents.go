@@ -55,7 +55,7 @@ func (d *Documents) Check() error {
 	return nil
 }
 
-// checkEnding refuses a file whose ending leases a format that there is not: text in a .pdf helps nobody. With -o the
+// checkEnding refuses a file whose ending promises a format that there is not: text in a .pdf helps nobody. With -o the
 // user has said what is to be in it.
 func (d *Documents) checkEnding(name string) error {
 	ending := filepath.Ext(name)

@@ -71,7 +71,7 @@ func (b *bed) ended(command *child.Process, codes ...int) (rep report.Report) {
 // any setting. Both have what the report has.
 func TestPrometheus(t *testing.T) {
 	if testing.Short() {
-		t.Skip("make test-all runs it: it needs Prometheus, or minutes")
+		t.Skip("make test-all runs it: it needs Prometheus")
 	}
 	b := newBed(t)
 	p, plain := b.prometheus(true), b.prometheus(false)
@@ -324,9 +324,6 @@ func (b *bed) nativeOnly() {
 // TestReceiverThatHangs: a receiver that never answers changes neither the report of a run nor its exit code. loadctl
 // run prints one warning, without secrets.
 func TestReceiverThatHangs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make test-all runs it: it needs Prometheus, or minutes")
-	}
 	t.Parallel()
 	b := newBed(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -367,9 +364,6 @@ func (b *bed) try(env []string, args ...string) (stderr string, code int) {
 // TestRedisRestartedEmpty: a worker is killed, and Redis forgets everything. No counter goes back, nor any bucket; the
 // run continues on the page.
 func TestRedisRestartedEmpty(t *testing.T) {
-	if testing.Short() {
-		t.Skip("make test-all runs it: it needs Prometheus, or minutes")
-	}
 	t.Parallel()
 	b := newBed(t)
 	worker := func() *child.Process { // only a worker that has the description can restore the run

@@ -189,7 +189,7 @@ func reportsUntil(w run.Worker, now time.Time, late time.Duration) int64 {
 	}
 }
 
-// lostSince reports whether a worker that was lost without its last snapshot may have sent after t: leased was how long
+// lostSince reports whether a worker that was lost without its last snapshot may have sent after t: lasts is how long
 // each of its calls let it send.
 func lostSince(s *run.State, t time.Time, lasts time.Duration) bool {
 	return slices.ContainsFunc(s.Workers, func(w run.Worker) bool {

@@ -103,14 +103,14 @@ func crowd(b *testing.B, client rdb.Client, workers, rate int, seconds int64) {
 	for i := range kinds {
 		kinds[i] = messages(b, rand.New(rand.NewPCG(1, uint64(i))), rate, seconds)
 	}
-	arcs := r.Leases(client)
+	leases := r.Leases(client)
 	all := make(chan int)
 	var publishing sync.WaitGroup
 	for range 8 {
 		publishing.Go(func() {
 			for i := range all {
 				id := fmt.Sprint("w", i)
-				if _, err := arcs.Renew(ctx, lease.NewHolder(id, "0123456789abcdef", 1).Call()); err != nil {
+				if _, err := leases.Renew(ctx, lease.NewHolder(id, "0123456789abcdef", 1).Call()); err != nil {
 					b.Error(err)
 				}
 				j := NewJournal(r, id, "0123456789abcdef")

@@ -202,7 +202,7 @@ func TestWaitsFor(t *testing.T) {
 	}
 }
 
-// planned returns the laws of ranges that follow one another without a gap, from a time on, µs.
+// planned returns the laws of pieces that follow one another without a gap, from a time on, µs.
 func planned(plan *lease.Plan, t0 int64, pieces ...pacer.Piece) (laws []lease.Law) {
 	l := lease.Law{Plan: plan, End: pacer.Endless, ClockEpoch: 1}
 	for i, p := range pieces {

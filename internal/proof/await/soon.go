@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Acceptance reports whether this is the acceptance run: the tests have a quiet machine, and measure leases in time.
+// Acceptance reports whether this is the acceptance run: the tests have a quiet machine, and measure promises in time.
 func Acceptance() bool { return os.Getenv("LOADCTL_E2E") == "full" }
 
 // Soon fails the test if what has happened took longer than most. It does so in acceptance only: no other test fails

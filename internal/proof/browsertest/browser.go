@@ -176,7 +176,7 @@ func (tab *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Value evaluates a JavaScript expression, and waits for its lease if it is one.
+// Value evaluates a JavaScript expression, and waits for its promise if it is one.
 func Value[T any](tab *Tab, expression string) T {
 	tab.t.Helper()
 	ctx, cancel := await.Within(tab.ctx, tab.t)

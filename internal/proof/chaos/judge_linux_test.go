@@ -163,9 +163,9 @@ func (s *stage) keeps(times []int64, p promise) {
 		return
 	}
 	worst := poorest(slide(times, p.from, min(p.to, s.ends()), s.asked))
-	s.t.Logf("from %.2f to %.2f s after the fault each second has at least %.1f %%; leased: %.0f %%", seconds(p.from-s.fault), seconds(p.to-s.fault), 100*worst.share, 100*p.share)
+	s.t.Logf("from %.2f to %.2f s after the fault each second has at least %.1f %%; promised: %.0f %%", seconds(p.from-s.fault), seconds(p.to-s.fault), 100*worst.share, 100*p.share)
 	if worst.share < p.share {
-		s.t.Errorf("the second from %.2f s after the fault on has %.1f %% of what was asked for; leased: %.0f %%", seconds(worst.at-s.fault), 100*worst.share, 100*p.share)
+		s.t.Errorf("the second from %.2f s after the fault on has %.1f %% of what was asked for; promised: %.0f %%", seconds(worst.at-s.fault), 100*worst.share, 100*p.share)
 	}
 }
 

@@ -19,7 +19,7 @@ type proxy struct {
 
 	mu     sync.Mutex
 	to     string
-	least  time.Duration // delay of each range of data is in [least, most), in each direction; order is kept
+	least  time.Duration // delay of each piece of data is in [least, most), in each direction; order is kept
 	most   time.Duration
 	open   map[net.Conn]struct{}
 	frozen bool // nothing is passed on
@@ -125,7 +125,7 @@ func (p *proxy) leave(ends ...net.Conn) {
 	}
 }
 
-// range is data on its way.
+// piece is data on its way.
 type piece struct {
 	data []byte
 	due  time.Time

@@ -81,7 +81,7 @@ type stage struct {
 	row row
 }
 
-// A lease: between two instants, every second has at least this share of what was asked for.
+// A promise: between two instants, every second has at least this share of what was asked for.
 type promise struct {
 	from, to int64 // ns since 1970
 	share    float64
@@ -267,7 +267,7 @@ func (s *stage) rate(from int64, perSecond float64) {
 	s.law = append(s.law, step{from: from, rate: perSecond})
 }
 
-// lease adds a lease to be checked at the end.
+// promise adds a promise to be checked at the end.
 func (s *stage) promise(from, to int64, share float64) {
 	s.promises = append(s.promises, promise{from: from, to: to, share: share})
 }

@@ -34,7 +34,7 @@ func besides(t *testing.T) {
 func nightly(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("make test-all runs it: it stands for no lease of its own")
+		t.Skip("make test-all runs it: it stands for no promise of its own")
 	}
 }
 

@@ -206,7 +206,7 @@ func TestOnRedisLoss(t *testing.T) {
 	}
 }
 
-// leased waits until each worker has this lease, all of them at once, and returns when the first one ends.
+// leaseEnd waits until each worker has this lease, all of them at once, and returns when the first one ends.
 func (b *bed) leaseEnd(name string, permitFor time.Duration) (until time.Time) {
 	b.t.Helper()
 	await.True(b.t, fmt.Sprintf("leases of %v", permitFor), func() bool {

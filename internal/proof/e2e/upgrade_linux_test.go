@@ -16,7 +16,7 @@ import (
 )
 
 // TestVersions: programs of two versions side by side refuse each other's runs, or work together with exact counts.
-// docs/upgrade.md leases this.
+// docs/upgrade.md promises this.
 func TestVersions(t *testing.T) {
 	nightly(t)
 	besides(t)

@@ -190,7 +190,7 @@ func (r *Run) findCommand() {
 	}
 }
 
-// Command is start, set-rate (with ranges), pause, resume or stop. It returns when it is in force, and a status of an
+// Command is start, set-rate (with pieces), pause, resume or stop. It returns when it is in force, and a status of an
 // Answer.
 func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	r.advance(now)

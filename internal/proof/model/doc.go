@@ -4,7 +4,7 @@
 // A Run is what one server knows: the laws, and who holds which range of the slot circle (pacer/circle) from which
 // slot on. The worker's side is package lease:
 //
-//	run := model.New(model.Options{Ranges: ranges, Min: 1, Hold: 10_000_000}, "server")
+//	run := model.New(model.Options{Pieces: pieces, Min: 1, Hold: 10_000_000}, "server")
 //	holder := lease.NewHolder("w1", "1", 1)
 //	holder.Heard(now, run.Renew(now, holder.Call()))
 //

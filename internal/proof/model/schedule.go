@@ -64,7 +64,7 @@ func (l *law) phase(cut, t int64) int64 {
 	return int64(max(0, min(unit-1, float64(cut)*unit+float64(l.C)-l.area(max(0, t-l.T0)))))
 }
 
-// rest returns the part of the range that is left at t.
+// rest returns the part of the piece that is left at t.
 func (l *law) rest(t int64) pacer.Piece {
 	p := pacer.Piece{R0: l.R0, R1: l.R1, Den: l.Den, Dur: l.Dur}
 	if l.Dur > 0 {

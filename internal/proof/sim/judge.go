@@ -23,7 +23,7 @@ type Result struct {
 	Twofold   int64   // ordinals sent twice by one worker
 	Worst     float64 // part of what was asked for that was sent in the worst second
 	WorstAt   time.Duration
-	Floor     float64 // the leased part
+	Floor     float64 // the promised part
 	Errors    []string
 }
 
@@ -43,7 +43,7 @@ func (r Result) Check() error {
 		problems = append(problems, errors.New(e))
 	}
 	if r.Worst < r.Floor {
-		problems = append(problems, fmt.Errorf("%.1f %% sent in the second at %v, %.1f %% is leased", 100*r.Worst, r.WorstAt, 100*r.Floor))
+		problems = append(problems, fmt.Errorf("%.1f %% sent in the second at %v, %.1f %% is promised", 100*r.Worst, r.WorstAt, 100*r.Floor))
 	}
 	return errors.Join(problems...)
 }
@@ -197,7 +197,7 @@ func (w *world) checkLeases(r *Result, until map[string]int64) {
 	}
 }
 
-// floor returns the leased part of each second: 99 %, if nobody is out of reach for longer than its lease.
+// floor returns the promised part of each second: 99 %, if nobody is out of reach for longer than its lease.
 func (w *world) floor() float64 {
 	var spans []Span
 	hold := time.Duration(w.Options.PermitFor) * time.Microsecond

@@ -237,7 +237,7 @@ func (d draw) rates() {
 	}
 }
 
-// ranges returns a new rate, or a ramp to one.
+// pieces returns a new rate, or a ramp to one.
 func (d draw) pieces() []pacer.Piece {
 	rate := func() pacer.Rate { return pacer.PerSecond(d.rng.Int64N(2 * d.Rate)) }
 	p := pacer.Constant(rate(), 0)
