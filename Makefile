@@ -37,14 +37,14 @@ FLEETS := /proof/(e2e|chaos|doctest)$$
 # Many tests of units wait, so four packages run at once, also on two cores, and eight tests of each: with two tests of each,
 # two cores were idle for half of the time.
 # The packages that take longest begin, so none is alone at the end.
-LONGEST := ./internal/engine/worker ./internal/fleet/run ./targets ./internal/engine/loop ./internal/fleet/results ./cmd/loadctl
+LONGEST := ./internal/engine/worker ./internal/fleet/run ./targets/client ./internal/engine/loop ./internal/fleet/results ./cmd/loadctl
 units   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find
 # there. Nor in the tests SINGLE, in which one goroutine computes; TestPairs and its like play the same engines as the tests
 # beside them, a thousand times.
 # Races run on the portable sockets, which have goroutines; the other tiers on those of Linux.
-PURE   := /report(/|$$)|/lua$$|/internal/(outage|output/.*|input/(importer|preview|rehearsal|workload)|fleet/spec|console/(compare|ui)|proof/(model|sim))$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|cookies|grpc|http1|rows|template|ws)$$
+PURE   := /report(/|$$)|/lua$$|/internal/(outage|output/.*|input/(importer|preview|rehearsal|workload)|fleet/spec|console/(compare|ui)|proof/(model|sim))$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|classes|cookies|grpc|http1|reply|resp|rows|sigv4|status|template|ws)$$
 SINGLE := ^Test(Pairs|Triples|Sequences|ReplayOfManyRows|ReplayOfADay|ReplayKeepsCounts|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode)$$|^TestRaw$$/^hostile
 raced   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
 
@@ -75,7 +75,7 @@ shipped:
 	@for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 
 # Packages whose tests run processes or servers.
-SERVED := $(FLEETS)|/internal/(engine/(worker|loop)|fleet/(embedded|link|mux|results|run)|console/(cli|doctor|limiters|metrics|search|ui|watch)|proof/(model|redistest))$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets$$
+SERVED := $(FLEETS)|/internal/(engine/(worker|loop)|fleet/(embedded|link|mux|results|run)|console/(cli|doctor|limiters|metrics|search|ui|watch)|proof/(model|redistest))$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets/(client|probe)$$
 
 check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a minute)
 	@go build ./...
@@ -89,7 +89,7 @@ acceptance: ## Measure the promises at full size, on a quiet machine (an hour, h
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./cmd/loadworker
 	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/console/doctor ./internal/console/metrics
 	LOADCTL_E2E=full go -C lab test -count=1 -v -run 'TestMeasure' ./limiters
-	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/fleet/link ./internal/fleet/run ./internal/engine/worker ./internal/engine/loop ./targets
+	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/fleet/link ./internal/fleet/run ./internal/engine/worker ./internal/engine/loop ./targets/client
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)

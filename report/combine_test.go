@@ -44,7 +44,7 @@ func machine(t *testing.T, worker string, n, seconds int64, latency time.Duratio
 // TestCombine: sums, percentiles of all requests, and seconds counted from each start.
 func TestCombine(t *testing.T) {
 	a, b := machine(t, "berlin", 100, 10, 10*time.Millisecond, true), machine(t, "paris", 300, 4, 30*time.Millisecond, true)
-	r, err := report.Combine([]report.Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	r, err := report.Combine([]report.Part{{Name: "a.loadctl", Report: a}, {Name: "b.loadctl", Report: b}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestCombine(t *testing.T) {
 	reporttest.SameFormats(t, "in an archive", reporttest.Reread(t, r), r)
 	// Combine does not change its input.
 	reporttest.SameFormats(t, "a", a, machine(t, "berlin", 100, 10, 10*time.Millisecond, true))
-	if one, err := report.Combine([]report.Part{{"a", a}}); err != nil || one.Run != a.Run || len(one.Notes) != len(a.Notes) {
+	if one, err := report.Combine([]report.Part{{Name: "a", Report: a}}); err != nil || one.Run != a.Run || len(one.Notes) != len(a.Notes) {
 		t.Errorf("one: %v, %+v", err, one)
 	}
 }
@@ -84,7 +84,7 @@ func TestCombineKeepsAll(t *testing.T) {
 	whole := report.Build(reporttest.Run(t))
 	whole.Complete, whole.Limiter, whole.OutOfRange = true, "token-bucket", 3
 	other := machine(t, "paris", 10, 2, time.Millisecond, true)
-	r, err := report.Combine([]report.Part{{"a", whole}, {"b", other}})
+	r, err := report.Combine([]report.Part{{Name: "a", Report: whole}, {Name: "b", Report: other}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestCombineKeepsAll(t *testing.T) {
 // TestCombineLong: points of different widths.
 func TestCombineLong(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 3_000, time.Millisecond, true), machine(t, "paris", 10, 20, time.Millisecond, true)
-	r, err := report.Combine([]report.Part{{"a", a}, {"b", b}})
+	r, err := report.Combine([]report.Part{{Name: "a", Report: a}, {Name: "b", Report: b}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestCombineLong(t *testing.T) {
 // TestCombineIncomplete: one incomplete part makes the sum incomplete, and is named.
 func TestCombineIncomplete(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, false)
-	r, err := report.Combine([]report.Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	r, err := report.Combine([]report.Part{{Name: "a.loadctl", Report: a}, {Name: "b.loadctl", Report: b}})
 	notes := strings.Join(r.Notes, "; ")
 	if err != nil || r.Complete || !strings.Contains(notes, "b.loadctl is not complete") || strings.Contains(notes, "a.loadctl is not complete") ||
 		!strings.Contains(notes, "b.loadctl: worker paris: its final snapshot is missing") {
@@ -129,9 +129,9 @@ func TestCombineRefuses(t *testing.T) {
 	closed, bare := b, b
 	closed.ClosedLoop, bare.Histograms = true, nil
 	for says, parts := range map[string][]report.Part{
-		"combine a and b: both contain the same process of worker \"berlin\"; leave one of them out": {{"a", a}, {"b", a}},
-		"combine a and b: only one is a closed loop":                                                 {{"a", a}, {"b", closed}},
-		"combine b: it has no histograms; give an archive":                                           {{"a", a}, {"b", bare}},
+		"combine a and b: both contain the same process of worker \"berlin\"; leave one of them out": {{Name: "a", Report: a}, {Name: "b", Report: a}},
+		"combine a and b: only one is a closed loop":                                                 {{Name: "a", Report: a}, {Name: "b", Report: closed}},
+		"combine b: it has no histograms; give an archive":                                           {{Name: "a", Report: a}, {Name: "b", Report: bare}},
 		"combine 0 reports":    {},
 		"combine 1001 reports": make([]report.Part, 1001),
 	} {

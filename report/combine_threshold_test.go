@@ -35,7 +35,7 @@ func place(t *testing.T, worker string, change func(*report.Input), ms int64, th
 // combinedOf returns the thresholds of the sum of two, each with its result and text.
 func combinedOf(t *testing.T, a, b report.Report) (all []string) {
 	t.Helper()
-	r, err := report.Combine([]report.Part{{"a.loadctl", a}, {"b.loadctl", b}})
+	r, err := report.Combine([]report.Part{{Name: "a.loadctl", Report: a}, {Name: "b.loadctl", Report: b}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestCombineLeavesWhatIsNotExact(t *testing.T) {
 		}
 	}
 	// A combined report that is combined again is not judged under its new names.
-	both, err := report.Combine([]report.Part{{"a", place(t, "berlin", nil, 10, rate)}, {"b", place(t, "paris", nil, 10, "errors:count<15")}})
+	both, err := report.Combine([]report.Part{{Name: "a", Report: place(t, "berlin", nil, 10, rate)}, {Name: "b", Report: place(t, "paris", nil, 10, "errors:count<15")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func TestCombineEvents(t *testing.T) {
 	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	a, b := reporttest.Reread(t, eventful(start, -1, 2, 7.5)), reporttest.Reread(t, eventful(start.Add(40*time.Minute), -0.5, 2.25, 7, 8))
 	waits := report.Build(report.Input{Run: "x", Events: []report.Event{{At: start.Add(time.Second), Kind: "create", Who: "ann"}}}) // it never began
-	parts := []report.Part{{"a", a}, {"b", b}, {"c", waits}}
+	parts := []report.Part{{Name: "a", Report: a}, {Name: "b", Report: b}, {Name: "c", Report: waits}}
 	r, err := report.Combine(parts)
 	if err != nil {
 		t.Fatal(err)
@@ -99,14 +99,14 @@ func TestCombineEvents(t *testing.T) {
 	}
 	// Together they exceed the limit of a report.
 	seconds := make([]float64, 600)
-	r, err = report.Combine([]report.Part{{"a", eventful(start, seconds...)}, {"b", eventful(start, seconds...)}})
+	r, err = report.Combine([]report.Part{{Name: "a", Report: eventful(start, seconds...)}, {Name: "b", Report: eventful(start, seconds...)}})
 	if err != nil || len(r.Events) != report.MaxEvents || !strings.Contains(strings.Join(r.Notes, "; "), "200 older ones are left out") {
 		t.Errorf("%v, %d events, %q", err, len(r.Events), r.Notes)
 	}
 	// A start outside the valid range moves no event out of the range of JSON.
 	far := eventful(time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC))
 	far.Events = a.Events
-	if r, err = report.Combine([]report.Part{{"far", far}, {"a", a}}); err != nil || !r.Events[0].At.Equal(a.Events[0].At) {
+	if r, err = report.Combine([]report.Part{{Name: "far", Report: far}, {Name: "a", Report: a}}); err != nil || !r.Events[0].At.Equal(a.Events[0].At) {
 		t.Errorf("%v, %+v", err, r.Events)
 	}
 	reporttest.Reread(t, r)

@@ -94,7 +94,7 @@ func TestSeriesErrors(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 18))
 		first := failingRun(t, rng, "a", 1+rng.Int64N(3_000), classes)
 		second := failingRun(t, rng, "b", 1+rng.Int64N(300), append(classes, "naïve\n"))
-		both, err := report.Combine([]report.Part{{"a", first}, {"b", second}})
+		both, err := report.Combine([]report.Part{{Name: "a", Report: first}, {Name: "b", Report: second}})
 		if err != nil {
 			t.Fatal(err)
 		}

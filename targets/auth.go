@@ -189,7 +189,7 @@ func secretOf(name, value string) (Secret, error) {
 func checkTokenURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" || checkHost(u) != nil || u.Fragment != "":
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || CheckHost(u) != nil || u.Fragment != "":
 		return errors.New("token_url: write https://host[:port]/path")
 	case u.User != nil:
 		return errors.New("token_url: leave user and password out; they are client_id and client_secret")
@@ -207,7 +207,7 @@ func (s Spec) AuthHost() string {
 	if err != nil {
 		return ""
 	}
-	return net.JoinHostPort(u.Hostname(), port(u))
+	return net.JoinHostPort(u.Hostname(), Port(u))
 }
 
 // Basic returns the header value of USER:PASSWORD (RFC 7617).
@@ -217,19 +217,19 @@ func Basic(userPassword string) string {
 
 // authorizes reports whether a request of one step gets its Authorization header from Auth.
 func (s Spec) authorizes() bool {
-	k, u, err := s.kind()
-	return err == nil && s.Auth != "" && k.port != "" && u.User == nil && len(values(s.Headers, "Authorization")) == 0
+	k, u, err := s.ParseURL()
+	return err == nil && s.Auth != "" && k.Port != "" && u.User == nil && len(HeaderValues(s.Headers, "Authorization")) == 0
 }
 
-// checkAuth checks the setting, and that a request uses it. The steps must be valid.
-func (s Spec) checkAuth() error {
+// CheckAuth checks the setting, and that a request uses it. The steps must be valid.
+func (s Spec) CheckAuth() error {
 	if s.Auth == "" {
 		return nil
 	}
 	if _, err := ParseAuth(s.Auth); err != nil {
 		return fmt.Errorf("auth: %w", err)
 	}
-	for _, one := range s.steps() {
+	for _, one := range s.Steps() {
 		if one.authorizes() {
 			return nil
 		}
@@ -237,12 +237,12 @@ func (s Spec) checkAuth() error {
 	return errors.New("auth: no request uses it, because a header Authorization, or user and password in the URL, wins; leave one of them out")
 }
 
-// checkCredential returns an error if requests need a credential that is not there.
-func (s Spec) checkCredential(local Local) error {
+// CheckCredential returns an error if requests need a credential that is not there.
+func (s Spec) CheckCredential(local Local) error {
 	a, err := ParseAuth(s.Auth)
-	there := local.Credential.current() != nil
+	there := local.Credential.Current() != nil
 	if a.Kind == AuthSigV4 {
-		there = local.Credential.currentKeys() != nil
+		there = local.Credential.Keys() != nil
 	}
 	if s.Auth == "" || err != nil || a.Basic != "" || there {
 		return nil
@@ -250,10 +250,10 @@ func (s Spec) checkCredential(local Local) error {
 	return errors.New("auth: the credential is missing; put it in Local.Credential")
 }
 
-// authorization returns the line of the header for a request to u. It is empty if the spec's headers have one, or
+// Authorization returns the line of the header for a request to u. It is empty if the spec's headers have one, or
 // nothing says what it holds, or it differs with each request: see signer. A header of the spec wins over the URL, and
 // the URL over Auth: the more explicit one.
-func (s Spec) authorization(u *url.URL, c *Credential) (template.Text, error) {
+func (s Spec) Authorization(u *url.URL, c *Credential) (template.Text, error) {
 	value, given, err := s.authorizationValue(u, c)
 	if err != nil || !given {
 		return template.Text{}, err
@@ -264,7 +264,7 @@ func (s Spec) authorization(u *url.URL, c *Credential) (template.Text, error) {
 // authorizationValue is the value of that header, if there is one.
 func (s Spec) authorizationValue(u *url.URL, c *Credential) (value template.Text, given bool, err error) {
 	switch {
-	case len(values(s.Headers, "Authorization")) > 0:
+	case len(HeaderValues(s.Headers, "Authorization")) > 0:
 		return template.Text{}, false, nil
 	case u.User != nil:
 		password, _ := u.User.Password()
@@ -291,9 +291,9 @@ func redactAuth(text string) string {
 	case text == "":
 		return ""
 	case err != nil:
-		return redacted
+		return Redacted
 	case a.Basic != "":
-		return AuthBasic + ":" + redacted
+		return AuthBasic + ":" + Redacted
 	}
 	return text
 }

@@ -25,16 +25,16 @@ func (c *Credential) SetKeys(k Keys) error {
 	case strings.ContainsFunc(k.SessionToken, notVisible):
 		return errors.New("session_token: a token is visible ASCII without spaces; give it alone")
 	}
-	c.keys.Store(&k)
+	c.secretKeys.Store(&k)
 	return nil
 }
 
-// currentKeys returns the keys; nil if there are none.
-func (c *Credential) currentKeys() *Keys {
+// Keys returns the keys; nil if there are none.
+func (c *Credential) Keys() *Keys {
 	if c == nil {
 		return nil
 	}
-	return c.keys.Load()
+	return c.secretKeys.Load()
 }
 
 // setSigV4 takes a setting that follows sigv4:.

@@ -11,7 +11,7 @@ type Call struct {
 type Session struct {
 	Start  int64 // when the flow's slot was due; for its owner alone
 	values []string
-	jar    *jar // nil = no request had to do with cookies
+	jar    *Jar // nil = no request had to do with cookies
 }
 
 // Reset forgets what was taken, and the cookies.
@@ -20,16 +20,16 @@ func (s *Session) Reset() {
 	s.Start, s.values, s.jar = 0, s.values[:0], nil
 }
 
-// keep keeps a value under an index.
-func (s *Session) keep(i int, value string) {
+// Keep keeps a value under an index.
+func (s *Session) Keep(i int, value string) {
 	for len(s.values) <= i {
 		s.values = append(s.values, "")
 	}
 	s.values[i] = value
 }
 
-// taken returns the values; nil for a nil Session.
-func (s *Session) taken() []string {
+// Taken returns the values; nil for a nil Session.
+func (s *Session) Taken() []string {
 	if s == nil {
 		return nil
 	}

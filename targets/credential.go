@@ -10,8 +10,8 @@ import (
 // requests. The zero value has none yet. Any number of goroutines may set it while requests use it: each request has the
 // old value or the new one.
 type Credential struct {
-	value atomic.Pointer[string]
-	keys  atomic.Pointer[Keys]
+	value      atomic.Pointer[string]
+	secretKeys atomic.Pointer[Keys]
 }
 
 // Set replaces the value, such as "Bearer abc". It fails if the value is empty or cannot stand in a header; then the old
@@ -27,8 +27,15 @@ func (c *Credential) Set(value string) error {
 	return nil
 }
 
-// current returns the value; nil if there is none.
-func (c *Credential) current() *string {
+// StandInCredential returns a Credential that text stands for until there is a value. A control character in it makes it unlike any value.
+func StandInCredential(text string) *Credential {
+	c := new(Credential)
+	c.value.Store(&text)
+	return c
+}
+
+// Current returns the value; nil if there is none.
+func (c *Credential) Current() *string {
 	if c == nil {
 		return nil
 	}
@@ -37,7 +44,7 @@ func (c *Credential) current() *string {
 
 // add appends the value.
 func (c *Credential) add(b []byte) []byte {
-	if value := c.current(); value != nil {
+	if value := c.Current(); value != nil {
 		b = append(b, *value...)
 	}
 	return b

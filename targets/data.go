@@ -14,20 +14,42 @@ import (
 // Tables are the data files that this process has read, by their SHA-256.
 type Tables map[string]*rows.Table
 
-// exampleCell stands for a cell whose table is not there. It fits in a JSON text, inside a string and outside.
-const exampleCell = "0"
+// ExampleCell stands for a cell whose table is not there. It fits in a JSON text, inside a string and outside.
+const ExampleCell = "0"
 
-// parser returns the parser of the texts of s. A body that is no text has no placeholders. Without the table of a data
+// A Parser makes a Text of a string from a spec.
+type Parser func(s string, salt uint64) (template.Text, error)
+
+// The salts of the texts of a request: see template.Options.
+const (
+	SaltURL = iota
+	SaltBody
+	SaltHeaders // and one more for each header
+)
+
+// URLStandIn stands for each placeholder while a URL is parsed. Nothing of it is escaped in a URL.
+const URLStandIn = "-0placeholder0-"
+
+// StandIn stands for a value that is not known yet.
+func StandIn(name string) string { return "<" + name + ">" }
+
+// Parser returns the parser of the texts of s. A body that is no text has no placeholders. Without the table of a data
 // file its cells are examples.
-func (s Spec) parser(tables Tables) parser {
+func (s Spec) Parser(tables Tables) Parser {
 	return func(text string, salt uint64) (template.Text, error) {
-		if salt == saltBody && !utf8.ValidString(text) {
+		if salt == SaltBody && !utf8.ValidString(text) {
 			return template.Literal(text), nil
 		}
-		column := func(name string) (func(uint64) string, error) { return s.column(tables, name, salt >= saltHeaders) }
+		column := func(name string) (func(uint64) string, error) { return s.column(tables, name, salt >= SaltHeaders) }
 		earlier := s.taken[:len(s.taken)-len(s.takes)]
 		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt), Taken: earlier})
 	}
+}
+
+// Masked returns the spec for a reader: cells of columns whose names tell of a secret are stand-ins.
+func (s Spec) Masked() Spec {
+	s.masked = true
+	return s
 }
 
 // column returns the cells of the column SOURCE.COLUMN by the number of the request.
@@ -44,9 +66,9 @@ func (s Spec) column(tables Tables, name string, header bool) (func(number uint6
 	table := tables[s.Data[i].SHA256]
 	switch {
 	case s.masked && SecretName(column):
-		return func(uint64) string { return standIn(name) }, nil
+		return func(uint64) string { return StandIn(name) }, nil
 	case table == nil:
-		return func(uint64) string { return exampleCell }, nil
+		return func(uint64) string { return ExampleCell }, nil
 	}
 	if header {
 		err = fitsHeader(table, n)
@@ -117,26 +139,26 @@ func (s Spec) placeholders() (names []string) {
 	for _, f := range s.Flows {
 		var taken []string
 		for _, step := range f.Steps {
-			one := s.single(step, nil, taken)
+			one := s.Single(step, nil, taken)
 			names, taken = append(names, one.placeholders()...), one.taken
 		}
 	}
-	parse := s.parser(nil)
+	parse := s.Parser(nil)
 	add := func(text string, salt uint64) {
 		if t, err := parse(text, salt); err == nil {
 			names = append(names, t.Names()...)
 		}
 	}
-	add(s.URL, saltURL)
-	add(string(s.Body), saltBody)
+	add(s.URL, SaltURL)
+	add(string(s.Body), SaltBody)
 	for i, h := range s.Headers {
-		add(h.Value, saltHeaders+uint64(i))
+		add(h.Value, SaltHeaders+uint64(i))
 	}
 	return names
 }
 
-// checkTables returns an error if the rows of a data file are not there.
-func (s Spec) checkTables(tables Tables) error {
+// CheckTables returns an error if the rows of a data file are not there.
+func (s Spec) CheckTables(tables Tables) error {
 	for _, d := range s.Data {
 		if t := tables[d.SHA256]; t == nil || t.Rows() != d.Rows || !slices.Equal(t.Columns(), d.Columns) {
 			return fmt.Errorf("data: the rows of %s are missing; put them in Local.Tables", d.Name)
@@ -170,4 +192,14 @@ func (s Spec) Once() (requests int64) {
 		}
 	}
 	return requests
+}
+
+// ExampleBody returns the body as it may be sent: with its placeholders filled. A body with a wrong placeholder is
+// returned as it is: wire.Validate refuses it.
+func (s Spec) ExampleBody() []byte {
+	text, err := s.Parser(nil)(string(s.Body), SaltBody)
+	if err != nil {
+		return s.Body
+	}
+	return text.Append(nil, template.Request{})
 }

@@ -8,13 +8,13 @@ type escape = func(b []byte, cell string) []byte
 // escape returns how cells are escaped in the text with a salt, as template.Options takes it: %XX in URL and form, \n
 // and so on in a string of JSON. A header takes it without control characters, and any other body as it is.
 func (s Spec) escape(salt uint64) func(literal string) escape {
-	types := values(s.Headers, "Content-Type")
+	types := HeaderValues(s.Headers, "Content-Type")
 	switch {
-	case salt == saltBody && IsGRPC(s.URL):
+	case salt == SaltBody && IsGRPC(s.URL):
 		return new(jsonPlace).escape
-	case salt == saltURL:
-		return func(string) escape { return percent }
-	case salt >= saltHeaders:
+	case salt == SaltURL:
+		return func(string) escape { return Percent }
+	case salt >= SaltHeaders:
 		return func(string) escape { return oneLine }
 	case len(types) == 0:
 		return nil
@@ -24,7 +24,7 @@ func (s Spec) escape(salt uint64) func(literal string) escape {
 	case strings.Contains(media, "json"): // also application/problem+json, application/x-ndjson
 		return new(jsonPlace).escape
 	case strings.TrimSpace(media) == "application/x-www-form-urlencoded":
-		return func(string) escape { return percent }
+		return func(string) escape { return Percent }
 	}
 	return nil
 }
@@ -39,9 +39,9 @@ func oneLine(b []byte, cell string) []byte {
 	return b
 }
 
-// percent escapes all but unreserved characters (RFC 3986, 2.3), so a cell stays one segment of a path, or one value of
+// Percent escapes all but unreserved characters (RFC 3986, 2.3), so a cell stays one segment of a path, or one value of
 // a query.
-func percent(b []byte, cell string) []byte {
+func Percent(b []byte, cell string) []byte {
 	const digits = "0123456789ABCDEF"
 	for i := range len(cell) {
 		switch c := cell[i]; {

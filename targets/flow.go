@@ -135,9 +135,9 @@ func (s Spec) FromAnswer() (names []string) {
 	return names
 }
 
-// single returns the spec of one step: what all steps have in common, and what is its own. Its data files give rows to
+// Single returns the spec of one step: what all steps have in common, and what is its own. Its data files give rows to
 // the flows that use them in turn. taken are the names that earlier steps of its flow take.
-func (s Spec) single(step Step, mix *Mix, taken []string) Spec {
+func (s Spec) Single(step Step, mix *Mix, taken []string) Spec {
 	s.taken, s.takes = taken, step.Takes
 	for _, t := range step.Takes {
 		s.taken = append(slices.Clip(s.taken), t.Name)
@@ -147,8 +147,14 @@ func (s Spec) single(step Step, mix *Mix, taken []string) Spec {
 	return s
 }
 
-// steps returns the spec of each step; s alone if it has no flows. The flows must be valid.
-func (s Spec) steps() []Spec {
+// Taken returns the names of the values that the flow has taken when the step has ended, if s is the spec of one step.
+func (s Spec) Taken() []string { return s.taken }
+
+// Takes returns what the step takes; their names are the last of Taken.
+func (s Spec) Takes() []Take { return s.takes }
+
+// Steps returns the spec of each step; s alone if it has no flows. The flows must be valid.
+func (s Spec) Steps() []Spec {
 	if len(s.Flows) == 0 {
 		return []Spec{s}
 	}
@@ -161,7 +167,7 @@ func (s Spec) steps() []Spec {
 	for _, f := range s.Flows {
 		var taken []string
 		for _, step := range f.Steps {
-			one := s.single(step, mix, taken)
+			one := s.Single(step, mix, taken)
 			one.Cookies = s.Cookies && s.remembers(f)
 			all, taken = append(all, one), one.taken
 		}
@@ -169,13 +175,27 @@ func (s Spec) steps() []Spec {
 	return all
 }
 
-// CheckStep checks one step of s, for a caller that knows where the step was written. taken are the names that earlier
-// steps of its flow take. An error is as that of Validate.
-func (s Spec) CheckStep(step Step, taken ...string) error {
+// CheckWith checks the spec but for what the protocol of a request needs: that is for protocol, which gets the spec of each
+// step. Its error is the first problem found. See wire.Validate.
+func (s Spec) CheckWith(protocol func(Spec) error) error {
+	var err error
+	switch {
+	case len(s.Flows) > 0:
+		err = s.checkFlows(protocol)
+	case s.Pick != "":
+		err = errors.New("targets pick: there are no requests to mix; give a file of targets or a workload, or leave it out")
+	default:
+		err = protocol(s)
+	}
+	return cmp.Or(err, s.checkData())
+}
+
+// CheckStepWith checks one step of s in the same way. taken are the names that earlier steps of its flow take.
+func (s Spec) CheckStepWith(protocol func(Spec) error, step Step, taken ...string) error {
 	if err := cmp.Or(checkName(step.Name), step.checkTimes(), step.checkTakes(taken)); err != nil {
 		return err
 	}
-	return s.single(step, nil, taken).checkRequest()
+	return protocol(s.Single(step, nil, taken))
 }
 
 // checkTimes checks At and After.
@@ -222,14 +242,14 @@ func checkName(name string) error {
 }
 
 // checkFlow checks the steps of a flow, one after the other.
-func (s Spec) checkFlow(f Flow) error {
+func (s Spec) checkFlow(f Flow, protocol func(Spec) error) error {
 	var taken []string
 	last := time.Duration(0)
 	for i, step := range f.Steps {
 		if err := checkName(step.Name); err != nil {
 			return fmt.Errorf("flow %s: step %d: %w", f.Name, i+1, err)
 		}
-		if err := s.CheckStep(step, taken...); err != nil {
+		if err := s.CheckStepWith(protocol, step, taken...); err != nil {
 			return fmt.Errorf("step %s: %w", step.Name, err)
 		}
 		switch {
@@ -249,7 +269,7 @@ func (s Spec) checkFlow(f Flow) error {
 }
 
 // checkFlows checks the flows, each as a spec of its own.
-func (s Spec) checkFlows() error {
+func (s Spec) checkFlows(protocol func(Spec) error) error {
 	switch {
 	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0 || s.Reply != "" || s.Binary:
 		return errors.New("flows: they say what is requested; leave out URL, method, headers, body, reply, expect and checks beside them")
@@ -267,7 +287,7 @@ func (s Spec) checkFlows() error {
 		case len(f.Steps) == 0 || len(f.Steps) > MaxSteps:
 			return fmt.Errorf("flow %s: give it 1 to %d steps", f.Name, MaxSteps)
 		}
-		if err := s.checkFlow(f); err != nil {
+		if err := s.checkFlow(f, protocol); err != nil {
 			return err
 		}
 	}
@@ -275,4 +295,12 @@ func (s Spec) checkFlows() error {
 		return fmt.Errorf("weights: their sum is %d after division by their common divisor, at most %d; round them", n, maxCycle)
 	}
 	return s.checkPick()
+}
+
+// Blame says which step an error is about.
+func (s Spec) Blame(step int, err error) error {
+	if len(s.Flows) == 0 {
+		return err
+	}
+	return fmt.Errorf("step %s: %w", s.Mix().names[step], err)
 }

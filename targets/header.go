@@ -20,7 +20,7 @@ func ParseHeader(s string) (Header, error) {
 	if h.Name == "" {
 		return Header{}, errors.New(`parse header: there is no name; write "Name: value"`)
 	}
-	if err := checkHeaders([]Header{h}); err != nil {
+	if err := CheckHeaders([]Header{h}); err != nil {
 		return Header{}, fmt.Errorf("parse header: %w", err)
 	}
 	return h, nil

@@ -5,9 +5,11 @@ import (
 	"time"
 )
 
-// timeout, bodyLimit and expect are the values in effect.
-func (s Spec) timeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout) }
-func (s Spec) bodyLimit() int64       { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
+// EffectiveTimeout is the timeout of a request that is in effect.
+func (s Spec) EffectiveTimeout() time.Duration { return cmp.Or(s.Timeout, DefaultTimeout) }
+
+// EffectiveBodyLimit is the largest body of an answer, in bytes.
+func (s Spec) EffectiveBodyLimit() int64 { return cmp.Or(s.BodyLimit, DefaultBodyLimit) }
 
 // expect is the statuses that count as success.
 func (s Spec) expect() string {

@@ -175,8 +175,8 @@ func (m *Mix) count(flows []bool) []uint32 {
 // Names returns the label of each step.
 func (m *Mix) Names() []string { return slices.Clone(m.names) }
 
-// flow returns the index of the flow that a slot with this number starts.
-func (m *Mix) flow(number uint64) uint16 {
+// Flow returns the index of the flow that a slot with this number starts.
+func (m *Mix) Flow(number uint64) uint16 {
 	if m.random != nil {
 		return m.cycle[m.random(number)]
 	}
@@ -184,7 +184,7 @@ func (m *Mix) flow(number uint64) uint16 {
 }
 
 // Step returns the index of the first step of that flow.
-func (m *Mix) Step(number uint64) int { return m.first[m.flow(number)] }
+func (m *Mix) Step(number uint64) int { return m.first[m.Flow(number)] }
 
 // turn returns how many of the slots before this one start a flow that uses a data file: so rows go in turn to the flows
 // that use them. Two slots that use the file have different turns.

@@ -71,7 +71,7 @@ func (m *Mix) Requests(n int64) (requests int64) {
 	}
 	walked := min(n, mostWalked)
 	for number := range uint64(walked) {
-		requests += m.length(m.flow(number))
+		requests += m.length(m.Flow(number))
 	}
 	return requests + m.inCycle(n-walked)
 }
@@ -92,7 +92,7 @@ func (m *Mix) inCycle(n int64) (requests int64) {
 func (m *Mix) Slots(requests int64) (n int64) {
 	if m.random != nil {
 		for ; n < mostWalked; n++ {
-			if requests -= m.length(m.flow(uint64(n))); requests < 0 {
+			if requests -= m.length(m.Flow(uint64(n))); requests < 0 {
 				return n
 			}
 		}

@@ -84,35 +84,6 @@ func TestMixSharesRows(t *testing.T) {
 	}
 }
 
-func TestMixErrors(t *testing.T) {
-	ok := Step{Name: "a", URL: "http://a/"}
-	for want, s := range map[string]Spec{
-		"leave out URL, method":                         {URL: "http://a/", Flows: []Flow{{Name: "f", Steps: []Step{ok}}}},
-		"flow a: the weight must":                       {Flows: []Flow{{Name: "a", Weight: -1, Steps: []Step{ok}}}},
-		"step a: url: is missing":                       {Flows: []Flow{{Name: "f", Steps: []Step{Step{Name: "a"}}}}},
-		"flow f: step 1: name \"\": give 1 to 64 bytes": {Flows: []Flow{{Name: "f", Steps: []Step{Step{URL: "http://a"}}}}},
-		"leave out braces, commas":                      {Flows: []Flow{{Name: "f", Steps: []Step{Step{Name: "a}", URL: "http://a"}}}}},
-		"step b: check":                                 {Flows: []Flow{{Name: "f", Steps: []Step{ok}}, {Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a", Checks: []string{"x"}}}}}},
-		"step b: header 1":                              {Flows: []Flow{{Name: "f", Steps: []Step{ok}}, {Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a", Headers: []Header{{"", ""}}}}}}},
-		"there is no data file":                         {Flows: []Flow{{Name: "f", Steps: []Step{Step{Name: "b", URL: "http://a/${x.y}"}}}}},
-		"their sum is 109518":                           mixed(9999, 9998, 9973, 9967, 9949, 9941, 9931, 9929, 9923, 9907, 10000, 1),
-		"targets pick \"any\": write one of cycle":      {Pick: "any", Flows: []Flow{{Name: "f", Steps: []Step{ok}}}},
-		"there are no requests to mix":                  {Pick: PickRandom, URL: "http://a/"},
-		"each flow has to use users because of pick=once, and g does not": {Pick: PickRandom, Flows: []Flow{{Name: "f", Steps: []Step{{Name: "a", URL: "http://a/${users.a}"}}}, {Name: "g", Steps: []Step{ok}}},
-			Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
-		"no placeholder uses users": {Flows: []Flow{{Name: "f", Steps: []Step{ok}}}, Data: []rows.Source{{Name: "users", Columns: []string{"a"}, Rows: 1, Pick: "once"}}},
-	} {
-		err := s.Validate()
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("want %q, got %v", want, err)
-		}
-	}
-	many := mixed(make([]int64, MaxFlows+1)...)
-	if err := many.Validate(); err == nil || !strings.Contains(err.Error(), "at most 10000") {
-		t.Error(err)
-	}
-}
-
 // A mix travels as JSON, shows no secrets, and its differences are named.
 func TestMixTravels(t *testing.T) {
 	s := Spec{Flows: []Flow{{Name: "a", Weight: 2, Steps: []Step{{Name: "a", URL: "http://u:secret@a/", Headers: []Header{{"Authorization", "secret"}}, Body: []byte("secret")}}}}}
@@ -257,7 +228,7 @@ func TestRowsOfARandomMix(t *testing.T) {
 		{Name: "users", Columns: []string{"name"}, Rows: n, Pick: rows.Once},
 		{Name: "items", Columns: []string{"id"}, Rows: n, Pick: rows.Shuffle},
 	}
-	if err := s.Validate(); err != nil {
+	if err := s.CheckWith(func(Spec) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	if s.Once() != n {

@@ -10,11 +10,11 @@ import (
 // A route sends connections meant for one address to another. Empty parts match anything, or change nothing.
 type route struct{ host, port, toHost, toPort string }
 
-// routes are tried in order; the first match is used, as in curl. So exceptions come before the rule.
-type routes []route
+// Routes are tried in order; the first match is used, as in curl. So exceptions come before the rule.
+type Routes []route
 
-// apply returns the host:port to connect to for a host and port.
-func (rs routes) apply(host, port string) string {
+// Apply returns the host:port to connect to for a host and port.
+func (rs Routes) Apply(host, port string) string {
 	for _, r := range rs {
 		// Names are compared without case, as DNS does.
 		if (r.host == "" || strings.EqualFold(r.host, host)) && (r.port == "" || r.port == port) {
@@ -24,9 +24,9 @@ func (rs routes) apply(host, port string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// parseRoutes parses Spec.ConnectTo.
-func parseRoutes(list []string) (routes, error) {
-	var rs routes
+// ParseRoutes parses Spec.ConnectTo.
+func ParseRoutes(list []string) (Routes, error) {
+	var rs Routes
 	for _, s := range list {
 		r, err := parseRoute(s)
 		if err != nil {

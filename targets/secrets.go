@@ -13,8 +13,8 @@ import (
 	"github.com/loadctl/loadctl/targets/rows"
 )
 
-// redacted stands for a secret. In a URL it is the word alone, because brackets would be escaped there.
-const redacted = "[redacted]"
+// Redacted stands for a secret. In a URL it is the word alone, because brackets would be escaped there.
+const Redacted = "[redacted]"
 
 // SecretName reports whether a name is likely to be that of a secret: of a header, of a field of a form or of JSON, of a
 // parameter of a URL, or of a column. A text with several names has one of a secret. Those who wrote a file are shown all
@@ -43,9 +43,9 @@ var (
 	onlyPlaceholders = regexp.MustCompile(`^([A-Za-z]+ )?([\w-]+=)?(\$\{[^}]*\})+$`)
 )
 
-// harmless reports whether anyone may see the value of a header. All other headers count as secrets in a report, because
+// Harmless reports whether anyone may see the value of a header. All other headers count as secrets in a report, because
 // a list of secret ones is never complete.
-func harmless(name string) bool {
+func Harmless(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
 	case "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection",
 		"Content-Type", "Expect", "Host", "Range", "User-Agent":
@@ -57,15 +57,15 @@ func harmless(name string) bool {
 // Redacted returns a copy without secrets. It replaces the body, user and password of the URL and of Auth, and the values
 // of all headers but some that are known to be harmless. It shows the query of the URL: a secret belongs in a header.
 func (s Spec) Redacted() Spec {
-	s.URL = redactURL(s.URL)
+	s.URL = RedactURL(s.URL)
 	s.Headers = slices.Clone(s.Headers)
 	for i, h := range s.Headers {
-		if !harmless(h.Name) {
-			s.Headers[i].Value = redacted
+		if !Harmless(h.Name) {
+			s.Headers[i].Value = Redacted
 		}
 	}
 	if len(s.Body) > 0 {
-		s.Body = []byte(redacted)
+		s.Body = []byte(Redacted)
 	}
 	s.Auth = redactAuth(s.Auth)
 	s.ConnectTo = redactRoutes(s.ConnectTo)
@@ -73,7 +73,7 @@ func (s Spec) Redacted() Spec {
 	for i, f := range s.Flows {
 		f.Steps = slices.Clone(f.Steps)
 		for j, step := range f.Steps {
-			one := s.single(step, nil, nil).Redacted()
+			one := s.Single(step, nil, nil).Redacted()
 			step.URL, step.Headers, step.Body = one.URL, one.Headers, one.Body
 			f.Steps[j] = step
 		}
@@ -88,18 +88,18 @@ func (s Spec) Request() (method, shown string) {
 	if len(s.Flows) > 0 {
 		return "", strings.Join(s.Hosts(), ", ")
 	}
-	if k, _, err := s.kind(); err == nil && k.port != "" && !k.bare {
-		method = s.method()
+	if k, _, err := s.ParseURL(); err == nil && k.Port != "" && !k.Bare {
+		method = s.EffectiveMethod()
 	}
-	return method, redactURL(s.URL)
+	return method, RedactURL(s.URL)
 }
 
-// redactURL replaces user and password. It shows nothing of a text that is not a URL, or has no // after its scheme:
+// RedactURL replaces user and password. It shows nothing of a text that is not a URL, or has no // after its scheme:
 // parts of it cannot be identified.
-func redactURL(raw string) string {
+func RedactURL(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" {
-		return redacted
+		return Redacted
 	}
 	if u.User == nil {
 		return raw
@@ -112,9 +112,9 @@ func redactURL(raw string) string {
 	}
 	at := strings.LastIndex(authority, "@")
 	if at < 0 {
-		return redacted
+		return Redacted
 	}
-	return raw[:begin] + strings.Trim(redacted, "[]") + raw[begin+at:]
+	return raw[:begin] + strings.Trim(Redacted, "[]") + raw[begin+at:]
 }
 
 // redactRoutes replaces texts that are no routes and may contain a password. Only targets that do not connect let them
@@ -123,7 +123,7 @@ func redactRoutes(list []string) []string {
 	list = slices.Clone(list)
 	for i, s := range list {
 		if strings.Contains(s, "@") {
-			list[i] = redacted
+			list[i] = Redacted
 		}
 	}
 	return list
@@ -140,13 +140,13 @@ func (s Spec) Diff(o Spec) []string {
 			lines = append(lines, fmt.Sprintf("%s: %v there, %v here", name, a, b))
 		}
 	}
-	if a, b := redactURL(s.URL), redactURL(o.URL); a == b && s.URL != o.URL {
+	if a, b := RedactURL(s.URL), RedactURL(o.URL); a == b && s.URL != o.URL {
 		lines = append(lines, "user or password of url differs")
 	} else {
 		show("url", a, b)
 	}
 	if HasHeaders(s.URL) || HasHeaders(o.URL) {
-		show("method", s.method(), o.method())
+		show("method", s.EffectiveMethod(), o.EffectiveMethod())
 	}
 	lines = append(lines, diffHeaders(s.Headers, o.Headers)...)
 	if !bytes.Equal(s.Body, o.Body) {
@@ -163,9 +163,9 @@ func (s Spec) Diff(o Spec) []string {
 		show("auth", cmp.Or(a, "none"), cmp.Or(b, "none"))
 	}
 	// Values in effect are compared: a default written out is no difference.
-	show("timeout", s.timeout(), o.timeout())
-	show("http", s.version(), o.version())
-	show("streams", s.streams(), o.streams())
+	show("timeout", s.EffectiveTimeout(), o.EffectiveTimeout())
+	show("http", s.Version(), o.Version())
+	show("streams", s.EffectiveStreams(), o.EffectiveStreams())
 	show("no keep-alive", s.NoKeepAlive, o.NoKeepAlive)
 	show("connect-to", quoted(redactRoutes(s.ConnectTo)), quoted(redactRoutes(o.ConnectTo)))
 	show("unix socket", quote(s.UnixSocket), quote(o.UnixSocket))
@@ -174,7 +174,7 @@ func (s Spec) Diff(o Spec) []string {
 		lines = append(lines, "ca differs")
 	}
 	show("redirects", s.Redirects, o.Redirects)
-	show("body limit", s.bodyLimit(), o.bodyLimit())
+	show("body limit", s.EffectiveBodyLimit(), o.EffectiveBodyLimit())
 	show("expect", s.expect(), o.expect())
 	show("reply", quote(s.Reply), quote(o.Reply))
 	show("binary", s.Binary, o.Binary)
@@ -195,7 +195,7 @@ func diffHeaders(a, b []Header) []string {
 			continue
 		}
 		seen = append(seen, name)
-		before, after := values(a, name), values(b, name)
+		before, after := HeaderValues(a, name), HeaderValues(b, name)
 		switch {
 		case len(before) == 0:
 			lines = append(lines, "header "+name+": only here")
@@ -240,7 +240,7 @@ func diffSteps(a, b Flow) (lines []string) {
 		if x.Name != y.Name {
 			lines = append(lines, fmt.Sprintf("flow %s: step %d is called %s there, %s here", a.Name, i+1, x.Name, y.Name))
 		}
-		for _, line := range (Spec{}).single(x, nil, nil).Diff(Spec{}.single(y, nil, nil)) {
+		for _, line := range (Spec{}).Single(x, nil, nil).Diff(Spec{}.Single(y, nil, nil)) {
 			lines = append(lines, "step "+x.Name+": "+line)
 		}
 		if x, y := x.timing(), y.timing(); x != y {
@@ -289,8 +289,8 @@ func diffData(a, b []rows.Source) (lines []string) {
 	return lines
 }
 
-// values returns the values of all headers called name.
-func values(headers []Header, name string) []string {
+// HeaderValues returns the values of all headers called name.
+func HeaderValues(headers []Header, name string) []string {
 	var found []string
 	for _, h := range headers {
 		if http.CanonicalHeaderKey(h.Name) == name {

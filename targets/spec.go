@@ -138,8 +138,8 @@ type Local struct {
 	Halted func() bool
 }
 
-// validate checks what can be checked without opening a file.
-func (l Local) validate() error {
+// Validate checks what can be checked without opening a file.
+func (l Local) Validate() error {
 	if (l.Cert == "") != (l.Key == "") {
 		return errors.New("client certificate: give both the certificate and the key")
 	}
@@ -147,7 +147,7 @@ func (l Local) validate() error {
 		return errors.New("max connections: must not be negative; 0 means no limit")
 	}
 	// It is not escaped where it is filled in.
-	if l.Worker != "" && (!isToken(l.Worker) || strings.ContainsAny(l.Worker, "!#$%&'*+^`|~")) {
+	if l.Worker != "" && (!IsToken(l.Worker) || strings.ContainsAny(l.Worker, "!#$%&'*+^`|~")) {
 		return errors.New("worker: may only hold letters, digits, dots, dashes and underscores")
 	}
 	for _, a := range l.Addresses {
@@ -162,7 +162,7 @@ func (l Local) validate() error {
 // target that does not connect, or an invalid URL. With ConnectTo it is the address after the change, so a check of
 // allowed hosts must look at the URLs' hosts too. Redirects are bounded by Local.AllowHost.
 func (s Spec) Hosts() (all []string) {
-	for _, one := range s.steps() {
+	for _, one := range s.Steps() {
 		for _, host := range one.hosts() {
 			if !slices.Contains(all, host) {
 				all = append(all, host)
@@ -174,32 +174,32 @@ func (s Spec) Hosts() (all []string) {
 
 // hosts is Hosts of one step.
 func (s Spec) hosts() []string {
-	k, u, err := s.kind()
-	if err != nil || k.port == "" {
+	k, u, err := s.ParseURL()
+	if err != nil || k.Port == "" {
 		return nil
 	}
 	if s.UnixSocket != "" {
 		return []string{"unix:" + s.UnixSocket}
 	}
-	routes, err := parseRoutes(s.ConnectTo)
+	routes, err := ParseRoutes(s.ConnectTo)
 	if err != nil {
 		return nil
 	}
-	return []string{routes.apply(u.Hostname(), cmp.Or(u.Port(), k.port))}
+	return []string{routes.Apply(u.Hostname(), cmp.Or(u.Port(), k.Port))}
 }
 
-// kind parses the URL and looks up its scheme. Its errors do not quote the URL, which may contain a password.
-func (s Spec) kind() (kind, *url.URL, error) {
+// ParseURL parses the URL and looks up its scheme. Its errors do not quote the URL, which may contain a password.
+func (s Spec) ParseURL() (Scheme, *url.URL, error) {
 	if s.URL == "" {
-		return kind{}, nil, errors.New("url: is missing; write http://host[:port]/path")
+		return Scheme{}, nil, errors.New("url: is missing; write http://host[:port]/path")
 	}
-	text, err := s.parser(nil)(s.URL, saltURL)
+	text, err := s.Parser(nil)(s.URL, SaltURL)
 	if err != nil {
-		return kind{}, nil, fmt.Errorf("url: %w", err)
+		return Scheme{}, nil, fmt.Errorf("url: %w", err)
 	}
-	u, err := url.Parse(strings.Join(text.Literals(), stand))
+	u, err := url.Parse(strings.Join(text.Literals(), URLStandIn))
 	if err != nil || u.Scheme == "" {
-		return kind{}, nil, errors.New("url: is not a URL; write http://host[:port]/path")
+		return Scheme{}, nil, errors.New("url: is not a URL; write http://host[:port]/path")
 	}
 	k, ok := lookup(u.Scheme)
 	if !ok {
@@ -207,13 +207,13 @@ func (s Spec) kind() (kind, *url.URL, error) {
 		if strings.Contains(u.Opaque, "@") {
 			name = "this scheme" // it may be a user, as in user:password@host
 		}
-		return kind{}, nil, errors.New("url: there is no target for " + name + "; there is " + listed(Schemes()) + ", as in http://host[:port]/path")
+		return Scheme{}, nil, errors.New("url: there is no target for " + name + "; there is " + listed(Schemes()) + ", as in http://host[:port]/path")
 	}
 	return k, u, nil
 }
 
-// method is the method in effect.
-func (s Spec) method() string {
+// EffectiveMethod is the method in effect.
+func (s Spec) EffectiveMethod() string {
 	if IsGRPC(s.URL) {
 		return http.MethodPost
 	}

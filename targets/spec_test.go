@@ -15,82 +15,6 @@ import (
 
 const secret = "s3cr3t"
 
-func TestValidate(t *testing.T) {
-	good := Spec{URL: "http://example.com"}
-	with := func(f func(*Spec)) Spec {
-		s := good
-		f(&s)
-		return s
-	}
-	for _, c := range []struct {
-		spec Spec
-		want string // part of the error; "" = valid
-	}{
-		{good, ""},
-		{Spec{URL: "https://user:pw@[::1]:8443/a?b#c"}, ""},
-		{Spec{URL: "noop://"}, ""},
-		{Spec{URL: "noop://?latency=1ms"}, ""},
-		{Spec{}, "url: is missing"},
-		{Spec{URL: "http://u:" + secret + "@a b/"}, "url: is not a URL"},
-		{Spec{URL: "/path"}, "url: is not a URL"},
-		{Spec{URL: "gopher://a"}, "no target for scheme gopher; there is grpc, grpcs, http, https, noop, redis, rediss, tcp, udp, ws or wss"},
-		{Spec{URL: "http:///path"}, "url: names no host"},
-		{Spec{URL: "http:example.com"}, "url: names no host"},
-		{Spec{URL: "http://bücher.example/"}, "xn--"},
-		{Spec{URL: "http://a:0/"}, "port must be"},
-		{Spec{URL: "http://a:65536/"}, "port must be"},
-		{Spec{URL: "noop://?latency=x"}, "latency must be a duration"},
-		{Spec{URL: "noop://?latency=-1s"}, "latency must be a duration"},
-		{Spec{URL: "noop://?delay=1s"}, "takes only latency"},
-		{with(func(s *Spec) { s.Method = "GE T" }), "method: may only hold"},
-		{with(func(s *Spec) { s.Method = "CONNECT" }), "CONNECT makes a tunnel"},
-		{with(func(s *Spec) { s.Headers = []Header{{"A", ""}, {"A " + secret, "c"}} }), "header 2: the name may only hold"},
-		{with(func(s *Spec) { s.Headers = []Header{{"A", secret + "\r\nB: c"}} }), "header A: the value holds a line break"},
-		{with(func(s *Spec) { s.Headers = []Header{{"content-length", "1"}} }), "follows from the body"},
-		{with(func(s *Spec) { s.Headers = []Header{{"Host", "a"}, {"host", "b"}} }), "given twice"},
-		{with(func(s *Spec) { s.Timeout = -1 }), "timeout: must not be negative"},
-		{with(func(s *Spec) { s.BodyLimit = -1 }), "body limit: must not be negative"},
-		{with(func(s *Spec) { s.Redirects = 21 }), "redirects: must be 0 to 20"},
-		{with(func(s *Spec) { s.Redirects = -1 }), "redirects: must be 0 to 20"},
-		{with(func(s *Spec) { s.Expect = "2xx" }), "expect:"},
-		{with(func(s *Spec) { s.ConnectTo = []string{"a:b"} }), "connect-to"},
-		{with(func(s *Spec) { s.ConnectTo, s.UnixSocket = []string{":::"}, "/s" }), "unix socket: contradicts"},
-		{with(func(s *Spec) { s.CA, s.Insecure = "x", true }), "ca: contradicts insecure"},
-		{with(func(s *Spec) { s.CA = "/etc/ca.pem" }), "ca: holds no PEM"},
-	} {
-		err := c.spec.Validate()
-		if c.want == "" {
-			if err != nil {
-				t.Errorf("%s: %v", c.spec.URL, err)
-			}
-			continue
-		}
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%+v: got %v, want %q", c.spec, err, c.want)
-		} else if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%v: shows a secret or is more than a line", err)
-		}
-	}
-}
-
-func TestNewErrors(t *testing.T) {
-	for _, c := range []struct {
-		spec  Spec
-		local Local
-		want  string
-	}{
-		{Spec{}, Local{}, "new target: url: is missing"},
-		{Spec{URL: "http://a"}, Local{Cert: "x"}, "give both"},
-		{Spec{URL: "http://a"}, Local{Cert: "/none", Key: "/none"}, "load client certificate"},
-		{Spec{URL: "http://a"}, Local{MaxConnections: -1}, "must not be negative"},
-		{Spec{URL: "http://a"}, Local{Addresses: []string{"x"}}, "not an IP address"},
-	} {
-		if _, err := NewWire(c.spec, c.local); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("got %v, want %q", err, c.want)
-		}
-	}
-}
-
 func TestHosts(t *testing.T) {
 	for _, c := range []struct {
 		spec Spec
@@ -109,33 +33,6 @@ func TestHosts(t *testing.T) {
 		if got := c.spec.Hosts(); !slices.Equal(got, c.want) {
 			t.Errorf("%+v: got %v, want %v", c.spec, got, c.want)
 		}
-	}
-}
-
-func TestRedacted(t *testing.T) {
-	s := Spec{
-		URL: "https://u:" + secret + "@a/b?c=d", Body: []byte(secret),
-		Headers: []Header{{"authorization", secret}, {"X-Anything", secret}, {"accept", "text/html"}},
-	}
-	r := s.Redacted()
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), secret) || string(r.Body) != redacted {
-		t.Errorf("shows a secret: %s", text)
-	}
-	if r.URL != "https://redacted@a/b?c=d" || r.Headers[2].Value != "text/html" {
-		t.Errorf("hides too much: %s", text)
-	}
-	if s.Headers[0].Value != secret || string(s.Body) != secret {
-		t.Error("the original was changed")
-	}
-	if got := (Spec{URL: "http://u:" + secret + "@a b/"}).Redacted().URL; got != redacted {
-		t.Errorf("not a URL: %q", got)
-	}
-	if err := r.Validate(); err != nil {
-		t.Errorf("a redacted spec is no longer valid: %v", err)
 	}
 }
 
@@ -295,39 +192,4 @@ func TestParseRoute(t *testing.T) {
 			t.Errorf("%q: got %+v, want an error", in, got)
 		}
 	}
-}
-
-func TestParseStatuses(t *testing.T) {
-	for _, c := range []struct {
-		in      string
-		in1, no int // in the set, not in it
-	}{
-		{"", 200, 400}, {"", 399, 199}, {"404", 404, 200}, {"200, 300-399", 301, 201}, {"100-999", 999, 0},
-	} {
-		set, err := parseStatuses(c.in)
-		if err != nil || !set.contain(c.in1) || set.contain(c.no) {
-			t.Errorf("%q: %v, %v", c.in, set, err)
-		}
-	}
-	for _, in := range []string{"x", "200-", "-200", "300-200", "99", "1000", "+200", "200,,300", "200-300-400"} {
-		if set, err := parseStatuses(in); err == nil {
-			t.Errorf("%q: got %v, want an error", in, set)
-		}
-	}
-}
-
-func FuzzParseStatuses(f *testing.F) {
-	f.Add("200-399")
-	f.Add("200,204")
-	f.Fuzz(func(t *testing.T, s string) {
-		set, err := parseStatuses(s)
-		if err != nil {
-			return
-		}
-		for _, r := range set {
-			if r.first < 100 || r.last > 999 || r.first > r.last || !set.contain(r.first) || !set.contain(r.last) {
-				t.Errorf("%q: %+v", s, r)
-			}
-		}
-	})
 }

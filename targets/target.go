@@ -1,4 +1,6 @@
-// Package targets performs requests: it is the part of a load generator that knows the target.
+// Package targets says what a request is, and what became of it: it is the part of a load generator that knows the target.
+// A Spec describes requests, a Call is one of them, and an Outcome is its result. Its packages make bytes of requests and
+// judge answers (wire), ask a server before a run (probe), and perform requests (client):
 //
 //	target, err := client.New(targets.Spec{URL: "http://127.0.0.1:8080/"}, targets.Local{})
 //	if err != nil { … }

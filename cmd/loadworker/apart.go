@@ -8,6 +8,7 @@ import (
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/doctor"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/targets/probe"
 )
 
 // apart refuses to send load to the Redis that holds the run: the load would slow down what controls it, and a command
@@ -16,7 +17,7 @@ import (
 func (f *memberFlags) apart(ctx context.Context, client rdb.Client, log *slog.Logger) error {
 	limit, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()
-	theirs, err := f.target.spec.RedisServers(limit, f.target.local)
+	theirs, err := probe.RedisServers(limit, f.target.spec, f.target.local)
 	if err != nil || len(theirs) == 0 {
 		return context.Cause(ctx)
 	}

@@ -28,6 +28,8 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // memberFlags are the settings of this worker alone; they may differ between workers.
@@ -54,7 +56,7 @@ type memberFlags struct {
 type target struct {
 	spec  targets.Spec // settled
 	local targets.Local
-	wire  *targets.Wire
+	wire  *wire.Wire
 	loops loops
 }
 
@@ -165,7 +167,7 @@ func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(ho
 		return cli.Config(err)
 	}
 	f.target.spec, f.target.local = spec, local
-	f.target.wire, err = targets.NewWire(spec, local)
+	f.target.wire, err = wire.New(spec, local)
 	return cli.Config(err)
 }
 
@@ -173,7 +175,7 @@ func (f *memberFlags) open(ctx context.Context, spec targets.Spec, allow func(ho
 func (f *memberFlags) settle(ctx context.Context, spec targets.Spec, local targets.Local, log *slog.Logger) (targets.Spec, error) {
 	limit, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()
-	settled, err := spec.Settle(limit, local)
+	settled, err := probe.Settle(limit, spec, local)
 	if err == nil && settled.HTTP != spec.HTTP {
 		log.Info("the server chose the version of HTTP", "http", settled.HTTP)
 	}

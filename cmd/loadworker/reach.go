@@ -11,7 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/fleet/run"
-	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
 )
 
 // reachPatience bounds the connection test.
@@ -24,7 +24,7 @@ func (f *memberFlags) reach(ctx context.Context) error {
 	}
 	limit, cancel := context.WithTimeout(ctx, reachPatience)
 	defer cancel()
-	err := f.target.spec.Reach(limit, f.target.local)
+	err := probe.Reach(limit, f.target.spec, f.target.local)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
@@ -37,10 +37,10 @@ func (f *memberFlags) reach(ctx context.Context) error {
 // mend says what to do about a target that cannot be reached.
 func (f *memberFlags) mend(err error) string {
 	url := ""
-	if server, ok := errors.AsType[*targets.Unreached](err); ok {
+	if server, ok := errors.AsType[*probe.Unreached](err); ok {
 		url = server.URL
 	}
-	advice := cmp.Or(targets.Advise(err, url), "check --url")
+	advice := cmp.Or(probe.Advise(err, url), "check --url")
 	if len(f.target.spec.Flows) > 0 {
 		advice = strings.ReplaceAll(advice, "--url", "the url of this step")
 	}

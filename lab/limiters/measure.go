@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // A Measurement sends through limiters, one after the other, to a server inside this process on 127.0.0.1.
@@ -98,7 +99,7 @@ func DefaultBurst(qps int64) int64 { return max(1, qps/2) }
 
 // open returns a client that sends over some connections.
 func open(clock *pacer.Clock, spec targets.Spec) (worker.Client, error) {
-	wire, err := targets.NewWire(spec, targets.Local{})
+	wire, err := wire.New(spec, targets.Local{})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // headers keeps the Authorization header of each request, by path.
@@ -49,7 +50,7 @@ func TestCredential(t *testing.T) {
 		}
 		spec.URL, spec.Auth = server.URL, "bearer:@f"
 		target := open(t, spec, targets.Local{Credential: &c})
-		wire, err := targets.NewWire(spec, targets.Local{Credential: &c})
+		wire, err := wire.New(spec, targets.Local{Credential: &c})
 		if err != nil || wire.Request != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func TestCredentialOfSteps(t *testing.T) {
 		}
 		spec := targets.Spec{Auth: auth, Flows: []targets.Flow{flow}}
 		target := open(t, spec, targets.Local{Credential: &c})
-		wire, err := targets.NewWire(spec, targets.Local{Credential: &c})
+		wire, err := wire.New(spec, targets.Local{Credential: &c})
 		if err != nil {
 			t.Fatal(err)
 		}

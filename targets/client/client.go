@@ -22,6 +22,7 @@ import (
 	"github.com/loadctl/loadctl/internal/engine/loop"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // manyConnections is what Local.MaxConnections = 0 means: more than a machine has ports.
@@ -31,7 +32,7 @@ const manyConnections = 1 << 20
 // something in local cannot be used, such as a missing key file. It looks up names, and opens no connection. HTTPAuto must
 // be settled: see Spec.Settle.
 func New(spec targets.Spec, local targets.Local) (targets.Target, error) {
-	wire, err := targets.NewWire(spec, local)
+	wire, err := wire.New(spec, local)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // A cloakroom gives each login a number, as a cookie, and notes what every request brings.
@@ -195,7 +196,7 @@ func TestSignedCookies(t *testing.T) {
 	if got := strings.Join(seen, ", "); got != ", sid=1" || len(check.errs) > 0 {
 		t.Errorf("%q, %v", got, check.errs)
 	}
-	w, err := targets.NewWire(spec, local)
+	w, err := wire.New(spec, local)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // TestDataFillsRequests: cells arrive as they are in the file, escaped as URL, JSON and form demand, from the Target and
@@ -32,7 +33,7 @@ func TestDataFillsRequests(t *testing.T) {
 		{targets.Spec{URL: "/", Body: []byte(`${users.name}`)}, 2, `/  "a/\"b\\ü&c"`},
 	} {
 		c.spec.URL, c.spec.Data = server.URL+c.spec.URL, []rows.Source{users}
-		if err := c.spec.ValidateWith(tables); err != nil {
+		if err := wire.ValidateWith(c.spec, tables); err != nil {
 			t.Fatal(err)
 		}
 		target := open(t, c.spec, targets.Local{Tables: tables})
@@ -43,7 +44,7 @@ func TestDataFillsRequests(t *testing.T) {
 		if len(lines) != 1 || !strings.HasSuffix(lines[0], " "+c.want) {
 			t.Errorf("the server saw %s, want %s", lines, c.want)
 		}
-		w, err := targets.NewWire(c.spec, targets.Local{Tables: tables})
+		w, err := wire.New(c.spec, targets.Local{Tables: tables})
 		if err != nil {
 			t.Fatal(err)
 		}

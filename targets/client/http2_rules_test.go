@@ -19,6 +19,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"
 	"github.com/loadctl/loadctl/targets/http2/http2test"
+	"github.com/loadctl/loadctl/targets/probe"
 )
 
 // new2 returns a target of HTTP/2.
@@ -42,7 +43,7 @@ func TestHTTP2ToOthers(t *testing.T) {
 	do(t, new2(t, targets.Spec{URL: plain.URL}, targets.Local{}), 0, targets.ClassProtocol)
 	do(t, new2(t, targets.Spec{URL: secure.URL}, targets.Local{}), 0, targets.ClassTLS)
 	do(t, new2(t, targets.Spec{URL: "https" + plain.URL[4:]}, targets.Local{}), 0, targets.ClassTLS)
-	if err := (targets.Spec{URL: secure.URL, HTTP: targets.HTTP2, Insecure: true}).Reach(t.Context(), targets.Local{}); err == nil || !strings.Contains(err.Error(), "HTTP/2") {
+	if err := probe.Reach(t.Context(), (targets.Spec{URL: secure.URL, HTTP: targets.HTTP2, Insecure: true}), targets.Local{}); err == nil || !strings.Contains(err.Error(), "HTTP/2") {
 		t.Errorf("reach: %v", err)
 	}
 	gone := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) { c.Close() })

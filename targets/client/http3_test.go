@@ -23,6 +23,8 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // certificates returns those of httptest, for 127.0.0.1 and example.com, and their authority.
@@ -288,7 +290,7 @@ func TestThreeBesideTCP(t *testing.T) {
 
 func TestThreePreconnect(t *testing.T) {
 	s := startThree(t, says("ok"), nil)
-	wire, err := targets.NewWire(targets.Spec{URL: s.url, HTTP: targets.HTTP3, Insecure: true}, targets.Local{Addresses: []string{"127.0.0.2", "::1"}})
+	wire, err := wire.New(targets.Spec{URL: s.url, HTTP: targets.HTTP3, Insecure: true}, targets.Local{Addresses: []string{"127.0.0.2", "::1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +344,7 @@ func TestThreeReach(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
 		spec.HTTP, spec.Insecure = targets.HTTP3, true
-		return spec.Reach(ctx, targets.Local{})
+		return probe.Reach(ctx, spec, targets.Local{})
 	}
 	if err := reach(s.url, ""); err != nil || s.requests.Load() != 0 {
 		t.Errorf("%v, %d requests", err, s.requests.Load())
@@ -360,7 +362,7 @@ func TestThreeSpecs(t *testing.T) {
 		"streams: must be 1 to 1000":  {URL: "https://127.0.0.1", Streams: 1001},
 	} {
 		spec.HTTP = targets.HTTP3
-		if err := spec.Validate(); err == nil || err.Error()[:len(want)] != want {
+		if err := wire.Validate(spec); err == nil || err.Error()[:len(want)] != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // A mix performs each request as the Target of its step does, over shared connections.
@@ -45,7 +46,7 @@ func TestMixTarget(t *testing.T) {
 	if got["GET /list "] != 80 || got["PUT /teapot y"] != 20 || len(from) != 1 {
 		t.Errorf("%v over %d connections", got, len(from))
 	}
-	wire, err := targets.NewWire(s, targets.Local{})
+	wire, err := wire.New(s, targets.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}

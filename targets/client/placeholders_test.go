@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // seen is what a server saw of the requests: a line each.
@@ -65,7 +66,7 @@ func TestPlaceholdersAreFilled(t *testing.T) {
 		{"/", targets.Spec{Body: []byte("$${x}")}, 1, "POST / HTTP/1.1\r\n" + host + "Content-Length: 4\r\n\r\n${x}"},
 	} {
 		c.spec.URL = server.URL + c.path
-		w, err := targets.NewWire(c.spec, targets.Local{Worker: "w1"})
+		w, err := wire.New(c.spec, targets.Local{Worker: "w1"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/loadctl/loadctl/internal/proof/echotest"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // TestRawCanceled: a request ends with its context, and nothing is sent once the target is halted.
@@ -53,7 +55,7 @@ func TestMixedSchemes(t *testing.T) {
 		}
 	}
 	s.Flows[0].Steps = s.Flows[0].Steps[:1]
-	if err := s.Validate(); err == nil || !strings.Contains(err.Error(), "redirects: only http") {
+	if err := wire.Validate(s); err == nil || !strings.Contains(err.Error(), "redirects: only http") {
 		t.Errorf("%v: no step can be redirected", err)
 	}
 }
@@ -104,7 +106,7 @@ func TestRawLocals(t *testing.T) {
 	spec := targets.Spec{URL: "tcp://" + tcp, Body: []byte("x\n"), Reply: "any"}
 	target := open(t, spec, targets.Local{})
 	do(t, target, 0, "")
-	if err := spec.Reach(t.Context(), targets.Local{}); err != nil {
+	if err := probe.Reach(t.Context(), spec, targets.Local{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // TestRedisLogin: the login of the URL is used, never shown, and a wrong one fails each request. Each database is
@@ -31,13 +33,13 @@ func TestRedisLogin(t *testing.T) {
 	s := targets.Spec{URL: url + "/3", Body: []byte("SET k " + secret)}
 	shown, err := json.Marshal(s.Redacted())
 	method, request := s.Request()
-	examples, err2 := s.Examples(1, nil, time.Now())
+	examples, err2 := wire.Examples(s, 1, nil, time.Now())
 	text := fmt.Sprint(string(shown), method, request, s.Diff(targets.Spec{URL: "redis://ann:x@h", Body: []byte("GET k")}), examples[0].URL)
 	if err != nil || err2 != nil || strings.Contains(text, secret) || strings.Contains(text, "ann") || method != "" {
 		t.Errorf("%s: %v, %v", text, err, err2)
 	}
 	refused := targets.Spec{URL: strings.Replace(url, secret, secret+"x", 1), Body: []byte("PING")}
-	if err := refused.Reach(t.Context(), targets.Local{}); err == nil || strings.Contains(err.Error(), secret) {
+	if err := probe.Reach(t.Context(), refused, targets.Local{}); err == nil || strings.Contains(err.Error(), secret) {
 		t.Error(err)
 	}
 }

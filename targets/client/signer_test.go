@@ -13,6 +13,7 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/sigtest"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // verified is a server that keeps what came with a valid signature, and answers 403 to all else.
@@ -77,7 +78,7 @@ func TestSignedRequests(t *testing.T) {
 			}
 			local := targets.Local{Credential: credential, Worker: "w1", Tables: tables}
 			target := open(t, spec, local)
-			wire, err := targets.NewWire(spec, local)
+			wire, err := wire.New(spec, local)
 			if err != nil || wire.Request != nil {
 				t.Fatal(err)
 			}

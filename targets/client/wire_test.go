@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/proof/echotest"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // The bytes of a Wire equal those that the Target of the same Spec writes.
@@ -33,7 +34,7 @@ func TestWireWritesWhatTheTargetWrites(t *testing.T) {
 			}
 		})
 		s.URL = "http://" + address + "/x?y"
-		w, err := targets.NewWire(s, targets.Local{})
+		w, err := wire.New(s, targets.Local{})
 		if err != nil {
 			t.Fatal(err)
 		}

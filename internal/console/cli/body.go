@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -49,4 +51,13 @@ func isForm(body []byte) bool {
 // escapedInForms lists the characters that are escaped in a name or value.
 func escapedInForms(r rune) bool {
 	return r <= ' ' || r > '~' || strings.ContainsRune("\"#<=>\\^`{|}", r)
+}
+
+// readHex reads bytes written as hex digits, in pairs, with or without space between them.
+func readHex(text string) ([]byte, error) {
+	b, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return nil, errors.New("write pairs of hex digits, such as 50 49 4e 47 0a")
+	}
+	return b, nil
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/reply"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // Spec has the flags that describe a run. They are the same wherever a run is created, or joined by its description.
@@ -107,7 +109,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVarP(&f.body, "body", "d", "", "body: text, @FILE, or @- for standard input. "+typedHelp)
 	s.StringVarP(&f.bodyFile, "body-file", "D", "", "`FILE` with the body")
 	s.StringVar(&f.bodyHex, "body-hex", "", "body as pairs of hex `DIGITS`, such as '50 49 4e 47 0a'; over ws it is a binary message")
-	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp, or which message of ws or of a stream of gRPC it is: "+targets.ReplyHelp()+
+	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp, or which message of ws or of a stream of gRPC it is: "+reply.Usage()+
 		". Without it a request ends when it is sent; over gRPC with the next message, if the method streams both ways. See docs/protocols.md and docs/grpc.md")
 	f.addProtoFlags(s)
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
@@ -196,7 +198,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 		return s, err
 	}
 	typed(&s.Target)
-	if err := s.Target.Validate(); err != nil {
+	if err := wire.Validate(s.Target); err != nil {
 		return s, err // before weights without bounds make a mix
 	}
 	if err := f.describe(&s.Target); err != nil {
@@ -208,7 +210,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if n := s.Target.Once(); n > 0 && s.Requests == 0 && !s.Max {
 		s.Requests = n // the run ends with the last row
 	}
-	return s, cmp.Or(s.Validate(), s.Target.ValidateWith(f.files.Tables))
+	return s, cmp.Or(s.Validate(), wire.ValidateWith(s.Target, f.files.Tables))
 }
 
 // readFlows reads the file that says what is requested, if there is one.
@@ -302,7 +304,7 @@ func (f *Spec) readBody(t *targets.Spec, stdin io.Reader) (err error) {
 	case f.bodyHex != "" && (f.bodyFile != "" || body != ""):
 		return errors.New("--body-hex and another body: give one of them")
 	case f.bodyHex != "":
-		if t.Body, err = targets.ReadHex(f.bodyHex); err != nil {
+		if t.Body, err = readHex(f.bodyHex); err != nil {
 			return fmt.Errorf("--body-hex: %w", err)
 		}
 		scheme, _, _ := strings.Cut(strings.ToLower(t.URL), ":")

@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/input/workload"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // targetsHelp is the help of --targets.
@@ -88,5 +89,5 @@ func (c common) add(s targets.Spec, step *targets.Step, taken ...string) error {
 	one := targets.Spec{URL: step.URL, Headers: step.Headers, Body: step.Body, Data: s.Data}
 	typed(&one)
 	step.Headers = one.Headers
-	return s.CheckStep(*step, taken...)
+	return wire.CheckStep(s, *step, taken...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/engine/auth"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
 )
 
 // endpointTime bounds the connections to all servers, which are opened at the same time.
@@ -35,7 +36,7 @@ func Endpoint(ctx context.Context, a Aim) []Finding {
 	a.Local.Credential = source.Credential()
 	limit, cancel := context.WithTimeout(ctx, endpointTime)
 	defer cancel()
-	contacts, err := a.Spec.Contacts(limit, a.Local)
+	contacts, err := probe.Contacts(limit, a.Spec, a.Local)
 	switch {
 	case err != nil:
 		return []Finding{advised(err, "check the URL").of("endpoint")}
@@ -79,7 +80,7 @@ func (f Finding) named(check string) Finding {
 const closes = "the server closes the connection"
 
 // shown returns what a connection shows.
-func (a Aim) shown(c targets.Contact) []Finding {
+func (a Aim) shown(c probe.Contact) []Finding {
 	if c.Err != nil {
 		return []Finding{unusable(c).named("endpoint")}
 	}
@@ -113,7 +114,7 @@ func (a Aim) shown(c targets.Contact) []Finding {
 }
 
 // unusable tells why requests cannot be sent to a server.
-func unusable(c targets.Contact) Finding {
+func unusable(c probe.Contact) Finding {
 	mend := remedyEndpoint(c)
 	switch c.Class {
 	case targets.ClassTLS:
@@ -128,7 +129,7 @@ func unusable(c targets.Contact) Finding {
 }
 
 // protocol tells what requests speak on a connection.
-func protocol(c targets.Contact) Finding {
+func protocol(c probe.Contact) Finding {
 	switch {
 	case c.HTTP == targets.HTTP3:
 		return ok("HTTP/3 (QUIC, h3)")
@@ -157,7 +158,7 @@ func streams(allowed, wanted int64) []Finding {
 }
 
 // upgraded tells of a handshake of WebSocket.
-func upgraded(c targets.Contact) Finding {
+func upgraded(c probe.Contact) Finding {
 	switch {
 	case c.Subprotocol != "":
 		return ok("the connection was upgraded, with the subprotocol " + c.Subprotocol)
@@ -168,7 +169,7 @@ func upgraded(c targets.Contact) Finding {
 }
 
 // apart refuses a target that is the Redis of the runs.
-func (a Aim) apart(server targets.RedisServer) Finding {
+func (a Aim) apart(server probe.RedisServer) Finding {
 	version := cmp.Or(server.Version, "of a version that it does not tell (INFO server)")
 	switch {
 	case a.Redis.Has(server):
@@ -180,7 +181,7 @@ func (a Aim) apart(server targets.RedisServer) Finding {
 }
 
 // reply tells what came of the payload that was sent.
-func reply(c targets.Contact) Finding {
+func reply(c probe.Contact) Finding {
 	const mend = "check what is sent (-d), where a reply ends (--reply) and the log of the server"
 	switch c.Reply.Class {
 	case "":
@@ -199,7 +200,7 @@ func reply(c targets.Contact) Finding {
 }
 
 // sent says what the servers got. asked: those of gRPC were asked what they offer.
-func sent(contacts []targets.Contact, asked bool) Finding {
+func sent(contacts []probe.Contact, asked bool) Finding {
 	var payloads, handshakes, redis bool
 	for _, c := range contacts {
 		payloads = payloads || c.Sent

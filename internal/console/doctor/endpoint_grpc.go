@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/internal/input/schema"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // methods asks the servers of gRPC whether the methods are there, and how the servers are. It calls none of the methods.
@@ -37,7 +38,7 @@ func (a Aim) reflection(ctx context.Context) Finding {
 		return advised(err, "give --proto FILE")
 	}
 	a.Spec.Descriptors = described
-	if err := a.Spec.Validate(); err != nil {
+	if err := wire.Validate(a.Spec); err != nil {
 		return advised(err, "check the message (-d)")
 	}
 	var names []string

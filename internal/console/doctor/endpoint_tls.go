@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
 )
 
 // soon is how long before its end a certificate gets a warning.
@@ -42,8 +43,8 @@ func days(d time.Duration) string {
 }
 
 // remedyEndpoint says what to do about a server that cannot be used.
-func remedyEndpoint(c targets.Contact) string {
-	if mend := targets.Advise(c.Err, c.URL); mend != "" {
+func remedyEndpoint(c probe.Contact) string {
+	if mend := probe.Advise(c.Err, c.URL); mend != "" {
 		return mend
 	}
 	switch c.Class {
@@ -69,7 +70,7 @@ func remedyEndpoint(c targets.Contact) string {
 }
 
 // misspoken says what to do about a server that speaks another protocol.
-func misspoken(c targets.Contact) string {
+func misspoken(c probe.Contact) string {
 	scheme, _, _ := strings.Cut(c.URL, ":")
 	switch scheme {
 	case "ws", "wss":

@@ -10,7 +10,8 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
-	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/resp"
 )
 
 // Holders are the servers that may hold a run, as far as they can be known: load must not go to them. The zero value has
@@ -24,7 +25,7 @@ func FindHolders(ctx context.Context, client rdb.Client) Holders {
 	ask := func(ctx context.Context, c *redis.Client) error {
 		id := ""
 		if text, err := c.Info(ctx, "server").Result(); err == nil {
-			id = targets.RunID(text)
+			id = resp.RunID(text)
 		}
 		mu.Lock()
 		defer mu.Unlock()
@@ -48,9 +49,9 @@ func FindHolders(ctx context.Context, client rdb.Client) Holders {
 }
 
 // Has reports whether a server is one of them: by its run_id, or by its address if that cannot be read.
-func (h Holders) Has(s targets.RedisServer) bool { return h.ids[s.ID] || h.addresses[s.Address] }
+func (h Holders) Has(s probe.RedisServer) bool { return h.ids[s.ID] || h.addresses[s.Address] }
 
 // Certain reports whether Has can tell: both sides have said who they are, or there are no holders.
-func (h Holders) Certain(s targets.RedisServer) bool {
+func (h Holders) Certain(s probe.RedisServer) bool {
 	return h.ids == nil || s.ID != "" && len(h.ids) > 0
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
-	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/resp"
 )
 
 // TestSentinel: a master that Sentinels watch, then without one of them, then with one only.
@@ -44,8 +45,8 @@ func TestSentinel(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	id := targets.RunID(w.Servers[0].Client().Info(t.Context(), "server").Val())
-	if h := FindHolders(t.Context(), client); !h.Has(targets.RedisServer{ID: id}) || h.Has(targets.RedisServer{ID: "other"}) {
+	id := resp.RunID(w.Servers[0].Client().Info(t.Context(), "server").Val())
+	if h := FindHolders(t.Context(), client); !h.Has(probe.RedisServer{ID: id}) || h.Has(probe.RedisServer{ID: "other"}) {
 		t.Errorf("who holds the runs: %+v", h)
 	}
 	one, _, _ := strings.Cut(w.URL(), "&addr=")

@@ -22,6 +22,7 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/sigtest"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // secret is for tests: nothing may show it.
@@ -80,7 +81,7 @@ func start(t *testing.T, setting string, o Options) (*Source, *logged) {
 // sent returns the header that a request has now.
 func sent(t *testing.T, s *Source) string {
 	t.Helper()
-	w, err := targets.NewWire(targets.Spec{URL: "http://h/", Auth: "bearer:@f"}, targets.Local{Credential: s.Credential()})
+	w, err := wire.New(targets.Spec{URL: "http://h/", Auth: "bearer:@f"}, targets.Local{Credential: s.Credential()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -430,7 +431,7 @@ func TestOpenEnds(t *testing.T) {
 // another one.
 func signs(t *testing.T, s *Source, secretKey string) (id, token string) {
 	t.Helper()
-	w, err := targets.NewWire(targets.Spec{URL: "http://h/", Auth: signed("ID", "@f", "@f")}, targets.Local{Credential: s.Credential()})
+	w, err := wire.New(targets.Spec{URL: "http://h/", Auth: signed("ID", "@f", "@f")}, targets.Local{Credential: s.Credential()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/quic"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // readBuffer is the most that one read takes, in bytes. What checks need of an
@@ -20,16 +21,16 @@ const readBuffer = 64 << 10
 // While a connection is opened ahead of requests, its conn is in none.
 type Client struct {
 	clock *pacer.Clock
-	wire  *targets.Wire
+	wire  *wire.Wire
 	max   int // connections
 
 	poller poller
 	wakeup wakeup
 	thread thread
-	hosts  []*host                 // of the steps, and those that redirects led to
-	byWire map[*targets.Wire]*host // of each step
-	only   *host                   // of all steps; nil if they have several
-	steps  int                     // how many hosts are of steps
+	hosts  []*host              // of the steps, and those that redirects led to
+	byWire map[*wire.Wire]*host // of each step
+	only   *host                // of all steps; nil if they have several
+	steps  int                  // how many hosts are of steps
 	locals locals
 
 	conns        []*conn // all there are so far; an event names one by its index
@@ -63,7 +64,7 @@ type Client struct {
 // New opens a client of wire with at most this many connections, at least 1. It looks up the host's name now, and again
 // in the background from time to time; if no address accepts connections, within a second. If the name does not
 // resolve, requests fail with that outcome.
-func New(clock *pacer.Clock, wire *targets.Wire, connections int) (*Client, error) {
+func New(clock *pacer.Clock, wire *wire.Wire, connections int) (*Client, error) {
 	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
 	c.most = min(c.max, wire.Opening)
 	for _, w := range wire.Steps() {
@@ -126,7 +127,7 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 }
 
 // step returns what the requests of a step are, and where they go.
-func (c *Client) step(step int) (*targets.Wire, *host) {
+func (c *Client) step(step int) (*wire.Wire, *host) {
 	w := c.wire.Step(step)
 	if c.only != nil {
 		return w, c.only

@@ -12,12 +12,13 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // open returns a client of spec, which is closed with the test.
 func open(t testing.TB, spec targets.Spec, local targets.Local, connections int) *Client {
 	t.Helper()
-	wire, err := targets.NewWire(spec, local)
+	wire, err := wire.New(spec, local)
 	if err != nil {
 		t.Fatalf("wire of %s: %v", spec.URL, err)
 	}

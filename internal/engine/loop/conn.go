@@ -7,6 +7,8 @@ import (
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
+	"github.com/loadctl/loadctl/targets/wire"
+	"github.com/loadctl/loadctl/targets/ws"
 )
 
 // state says what a conn waits for.
@@ -44,16 +46,16 @@ type conn struct {
 	secure    *tls.Conn  // nil without TLS, or before its handshake is over
 	tls       *tlsSocket // below it
 
-	messages *targets.Socket // of WebSocket, once its handshake is over
+	messages *ws.Socket // of WebSocket, once its handshake is over
 
 	host      *host // where the connection leads
-	wire      *targets.Wire
+	wire      *wire.Wire
 	result    targets.Result
 	request   []byte         // what is to be written: filled, or shared by all conns
 	filled    []byte         // reused from request to request
 	reply     reply          // reads what is answered
 	answer    http1.Response // the reply of HTTP/1.1
-	raw       *targets.Reply // that of tcp, udp and redis; nil if there was none yet
+	raw       *wire.Reply    // that of tcp, udp and redis; nil if there was none yet
 	deadline  int64
 	in, out   int   // bytes of the request and its answer so far
 	begun     bool  // the peer took something, even if out is still 0

@@ -1,9 +1,9 @@
 // Package loop is a worker.Client for all protocols: one event loop for all connections, with TLS or without, that owns its
 // sockets and timers. Only handshakes of TLS and WebSocket, logins, and the streams of HTTP/3 have goroutines of their own.
 //
-//	wire, err := targets.NewWire(spec, local)
+//	w, err := wire.New(spec, local)
 //	if err != nil { … }
-//	client, err := loop.New(clock, wire, 256)
+//	client, err := loop.New(clock, w, 256)
 //
 // On Linux the loop keeps a thread. A request costs one write, one read and a share of one wait; with several streams on a
 // connection, less. On other systems two goroutines read and write each connection: see sockets.go.

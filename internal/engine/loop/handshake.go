@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
+	"github.com/loadctl/loadctl/targets/ws"
 )
 
 // A handshake is that of TLS on one connection, that of WebSocket, and the login of Redis. It has a goroutine of its own: it
@@ -16,7 +18,7 @@ import (
 type handshake struct {
 	client    *Client
 	conn      *conn
-	wire      *targets.Wire
+	wire      *wire.Wire
 	call      targets.Call
 	socket    socket
 	event     chan struct{} // room for one: there may be something to read, or room to write
@@ -29,7 +31,7 @@ type handshake struct {
 	// Valid when it is over.
 	tls      *tlsSocket
 	secure   *tls.Conn
-	messages *targets.Socket // of WebSocket
+	messages *ws.Socket // of WebSocket
 	err      error
 }
 

@@ -3,7 +3,7 @@ package loop
 import (
 	"fmt"
 
-	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // A host is a server that requests go to. The steps of a workload may go to several.
@@ -24,13 +24,13 @@ type endpoint struct {
 }
 
 // endpointOf returns that of a wire.
-func endpointOf(w *targets.Wire) endpoint {
+func endpointOf(w *wire.Wire) endpoint {
 	return endpoint{w.Network, w.Address, w.Name, w.Handshake(), w.Streams > 0}
 }
 
 // openHosts finds the server of each step. Those with the same endpoint are one. Requests of noop have a host without names.
 func (c *Client) openHosts() error {
-	c.byWire = map[*targets.Wire]*host{}
+	c.byWire = map[*wire.Wire]*host{}
 	rests := &host{}
 	for i, w := range c.wire.Steps() {
 		h := rests
@@ -52,7 +52,7 @@ func (c *Client) openHosts() error {
 }
 
 // hostOf returns the server of a wire, which may be a new one. found is nil for steps, and for redirects as for newNames.
-func (c *Client) hostOf(w *targets.Wire, found func()) (*host, error) {
+func (c *Client) hostOf(w *wire.Wire, found func()) (*host, error) {
 	to := endpointOf(w)
 	for _, h := range c.hosts {
 		if h.endpoint == to {

@@ -10,7 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // How often a name is looked up: normally, and at most, if that failed or no address accepts connections; and the
@@ -41,7 +42,7 @@ type names struct {
 // newNames looks up the host of a wire's address within its timeout. If the host is a name, it repeats the lookup until
 // closed. fits tells which addresses can be reached. With found it does not wait for the first lookup, and calls found after
 // it.
-func newNames(wire *targets.Wire, fits func(netip.Addr) bool, found func()) (*names, error) {
+func newNames(wire *wire.Wire, fits func(netip.Addr) bool, found func()) (*names, error) {
 	if wire.Network == "unix" {
 		n := &names{cancel: func() {}, wrong: make(chan struct{}, 1)}
 		n.known.Store(&known{peers: []peer{ofUnix(wire.Address)}})
@@ -128,7 +129,7 @@ func (n *names) learn(ips []netip.Addr, err error) {
 		return
 	}
 	if err == nil {
-		err = targets.ErrNoLocal
+		err = probe.ErrNoLocal
 	}
 	if old := n.known.Load(); old == nil || len(old.peers) == 0 {
 		n.known.Store(&known{err: err})

@@ -4,11 +4,12 @@ import (
 	"math"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // rest is Send for noop: the request sends nothing, and ends after its latency. It takes the place of a connection, so
 // there are no more at a time than other requests.
-func (c *Client) rest(now, due int64, call targets.Call, wire *targets.Wire, h *host) bool {
+func (c *Client) rest(now, due int64, call targets.Call, wire *wire.Wire, h *host) bool {
 	cn := c.vacant()
 	if cn == nil {
 		c.wanted = true

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // mostRedirected is how many servers that redirects led to are known, unless more are needed at the same time.
@@ -11,7 +12,7 @@ const mostRedirected = 64
 
 // redirected returns the request that the answer to the one of a conn asks for, and where it goes; nil if there is none.
 // err is why there is no whole answer.
-func (c *Client) redirected(cn *conn, err error) (*targets.Wire, *host) {
+func (c *Client) redirected(cn *conn, err error) (*wire.Wire, *host) {
 	if err != nil || cn.wire.Redirects == 0 {
 		return nil, nil
 	}
@@ -32,7 +33,7 @@ func (c *Client) redirected(cn *conn, err error) (*targets.Wire, *host) {
 
 // follow goes on with the request that a redirect asks for. The conn has the connection of the answer, if that was kept.
 // The deadline stays.
-func (c *Client) follow(cn *conn, next *targets.Wire, to *host) {
+func (c *Client) follow(cn *conn, next *wire.Wire, to *host) {
 	if cn.state == streaming {
 		cn.wire, cn.host, cn.stream.on, cn.stream.begun, cn.stream.moved = next, to, nil, false, false
 		cn.restart()

@@ -7,6 +7,7 @@ import (
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/quic"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // A session is what a conn needs whose connection is shared: it carries several requests at a time, its streams. Each of
@@ -41,7 +42,7 @@ const finishTimeout = time.Second
 
 // withRoom returns a connection to h that has room for one more request, also one that has yet to be opened; nil if there
 // is none.
-func (c *Client) withRoom(now int64, h *host, wire *targets.Wire) *conn {
+func (c *Client) withRoom(now int64, h *host, wire *wire.Wire) *conn {
 	for cn := h.idle.last; cn != nil; cn = h.idle.last {
 		if cn.session.streams > 0 || c.alive(cn, now) {
 			return cn
@@ -60,7 +61,7 @@ func (c *Client) withRoom(now int64, h *host, wire *targets.Wire) *conn {
 }
 
 // newSession takes a conn for a shared connection that has yet to be opened.
-func (c *Client) newSession(now int64, h *host, wire *targets.Wire) *conn {
+func (c *Client) newSession(now int64, h *host, wire *wire.Wire) *conn {
 	cn := c.newConn()
 	cn.session, cn.wire = &session{began: now}, wire
 	cn.begin(targets.Result{}, 0, h)

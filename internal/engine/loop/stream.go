@@ -8,6 +8,7 @@ import (
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/quic"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // A stream is what a conn needs whose request is a stream of a shared connection.
@@ -35,7 +36,7 @@ type httpStream interface {
 }
 
 // sendStream is Send for HTTP/2 and HTTP/3. It takes a connection with room, one that is being opened, or opens one.
-func (c *Client) sendStream(due int64, call targets.Call, wire *targets.Wire, h *host) bool {
+func (c *Client) sendStream(due int64, call targets.Call, wire *wire.Wire, h *host) bool {
 	now := c.clock.Now()
 	on := c.withRoom(now, h, wire)
 	if c.wanted = on == nil; c.wanted {

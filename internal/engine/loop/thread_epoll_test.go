@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // TestYieldsInTime: a loop with little work is rescheduled every 8 ms, even if it works in between. A busy loop is not;
@@ -42,7 +42,7 @@ func TestYieldsInTime(t *testing.T) {
 
 // TestWaitsAreInterrupted: the client's own waits are those of its thread.
 func TestWaitsAreInterrupted(t *testing.T) {
-	c, err := New(pacer.NewClock(), &targets.Wire{Address: "127.0.0.1:1"}, 1)
+	c, err := New(pacer.NewClock(), &wire.Wire{Address: "127.0.0.1:1"}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/loadctl/loadctl/internal/proof/await"
-
 	"github.com/loadctl/loadctl/report/record"
 )
 

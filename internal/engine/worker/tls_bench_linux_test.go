@@ -21,6 +21,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/client"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the event loop, the Adapter and net/http's own
@@ -63,7 +64,7 @@ func startTLS(b *testing.B) string {
 }
 
 func benchmarkLoopTLS(b *testing.B, url string, connections int) {
-	wire, err := targets.NewWire(targets.Spec{URL: url, Insecure: true}, targets.Local{})
+	wire, err := wire.New(targets.Spec{URL: url, Insecure: true}, targets.Local{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // walkBed is a shard of flows with a client in virtual time.
@@ -46,7 +47,7 @@ const msec = int64(time.Millisecond)
 func newWalkBed(t *testing.T, flows []targets.Flow, connections int) *walkBed {
 	t.Helper()
 	spec := targets.Spec{Flows: flows}
-	if err := spec.Validate(); err != nil {
+	if err := wire.Validate(spec); err != nil {
 		t.Fatal(err)
 	}
 	client := &walkClient{now: 1e9, max: connections, answer: func(*targets.Result) int64 { return 10 * msec }}

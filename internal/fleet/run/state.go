@@ -10,12 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/fleet/spec"
-	"github.com/loadctl/loadctl/report"
-
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
 )
 
 // State is what a run is doing, all at one instant. Only the time is read after it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
@@ -178,7 +179,7 @@ func (s Spec) Peak() float64 {
 
 // Validate checks all that can be checked without a network. An error is one line and says what to do.
 func (s Spec) Validate() error {
-	if err := cmp.Or(s.Target.Validate(), s.validateMax()); err != nil {
+	if err := cmp.Or(wire.Validate(s.Target), s.validateMax()); err != nil {
 		return err
 	}
 	if err := s.ValidateSchedule(); err != nil {

@@ -28,6 +28,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/accesslog"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // The formats.
@@ -137,7 +138,7 @@ func (o Options) accepted(text []byte, data []rows.Source) error {
 		for _, f := range w.Flows {
 			s.Flows = append(s.Flows, f.Flow)
 		}
-		err = s.Validate()
+		err = wire.Validate(s)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: the workload made of it is not valid: %w", o.Name, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/input/workload"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -63,7 +64,7 @@ func parsed(t *testing.T, text string) []workload.Flow {
 	for _, f := range w.Flows {
 		s.Flows = append(s.Flows, f.Flow)
 	}
-	if err := s.Validate(); err != nil {
+	if err := wire.Validate(s); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return w.Flows

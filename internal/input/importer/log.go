@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/accesslog"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // Bounds of what is kept of a log.
@@ -148,7 +149,7 @@ func (a *accessLog) count(r accesslog.Record) {
 // valid reports whether a request can be sent again.
 func (a *accessLog) valid(p *pattern) bool {
 	s := targets.Step{Name: "a", Method: p.method, URL: literal(strings.TrimRight(a.Base, "/") + p.example())}
-	return p.method != http.MethodConnect && targets.Spec{}.CheckStep(s) == nil
+	return p.method != http.MethodConnect && wire.CheckStep(targets.Spec{}, s) == nil
 }
 
 // notes says what the log has, and what of it is not in the mix.

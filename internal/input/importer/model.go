@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/input/workload"
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // A file is a workload file before it is written.
@@ -127,7 +128,7 @@ func (f *file) prepare(s *step, where string) error {
 	if f.takes != nil {
 		taken = f.takes.names
 	}
-	if err := (targets.Spec{Data: f.secrets.data()}).CheckStep(checked, taken...); err != nil {
+	if err := wire.CheckStep((targets.Spec{Data: f.secrets.data()}), checked, taken...); err != nil {
 		return fmt.Errorf("%s: %w", where, err)
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // How much is shown.
@@ -96,7 +97,7 @@ func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsa
 	for _, d := range s.Target.Data {
 		r.Data = append(r.Data, Data{d.Name, d.Rows, d.Pick, d.SHA256})
 	}
-	examples, err := s.Target.Examples(mostRequests, tables, now)
+	examples, err := wire.Examples(s.Target, mostRequests, tables, now)
 	for _, e := range examples {
 		if s.Requests > 0 && e.Number >= uint64(s.Requests) {
 			break // the rows of a data file are used up

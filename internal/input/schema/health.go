@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
 	"github.com/loadctl/loadctl/targets/status"
 )
 
@@ -25,7 +26,7 @@ func Health(ctx context.Context, spec targets.Spec, local targets.Local, of stri
 	s := newServer(ctx, spec, local, u)
 	s.url.Path = "/grpc.health.v1.Health/Check"
 	s.spec.URL = s.url.String()
-	answer, n, err := targets.AskGRPC(ctx, s.spec, local, nil)
+	answer, n, err := probe.GRPC(ctx, s.spec, local, nil)
 	switch name := status.Name(n); {
 	case err != nil:
 		return "", err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/grpc"
+	"github.com/loadctl/loadctl/targets/probe"
 	"github.com/loadctl/loadctl/targets/status"
 )
 
@@ -164,7 +165,7 @@ func (s *server) question(request []byte) ([]byte, error) {
 		u := s.url
 		u.Path = "/grpc.reflection." + version + ".ServerReflection/ServerReflectionInfo"
 		s.spec.URL = u.String()
-		answer, n, err := targets.AskGRPC(s.ctx, s.spec, s.local, request)
+		answer, n, err := probe.GRPC(s.ctx, s.spec, s.local, request)
 		switch name := status.Name(n); {
 		case err != nil:
 			return nil, fmt.Errorf("%w; %s", err, mend(err, s.spec.URL))
@@ -183,7 +184,7 @@ func mend(err error, url string) string {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return "start the server, or give --proto FILE"
 	}
-	return cmp.Or(targets.Advise(err, url), "check --url, the port, and the scheme: grpc or grpcs")
+	return cmp.Or(probe.Advise(err, url), "check --url, the port, and the scheme: grpc or grpcs")
 }
 
 // each calls f with each field of a number that holds bytes.

@@ -19,6 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/grpc"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // greets returns the spec of a call.
@@ -33,8 +34,8 @@ func TestFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec.Descriptors = b; spec.Validate() != nil {
-		t.Error(spec.Validate())
+	if spec.Descriptors = b; wire.Validate(spec) != nil {
+		t.Error(wire.Validate(spec))
 	}
 	if bytes.Contains(b, []byte("comment")) || bytes.Contains(b, []byte("Other")) {
 		t.Errorf("%q", b)
@@ -80,8 +81,8 @@ func TestReflection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if spec.Descriptors = b; spec.Validate() != nil {
-			t.Error(spec.Validate())
+		if spec.Descriptors = b; wire.Validate(spec) != nil {
+			t.Error(wire.Validate(spec))
 		}
 	}
 	if s.Calls() > 0 || echo.Count() > 0 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // file writes a file beside others, and returns its path.
@@ -126,7 +127,7 @@ func FuzzTargets(f *testing.F) {
 			return
 		}
 		for _, flow := range flows {
-			err := targets.Spec{}.CheckStep(flow.Step)
+			err := wire.CheckStep(targets.Spec{}, flow.Step)
 			if err != nil && strings.HasPrefix(err.Error(), "name ") && !strings.Contains(string(content), "name") {
 				t.Error(err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // shop is the whole format.
@@ -442,7 +443,7 @@ func FuzzYAML(f *testing.F) {
 				if media := s.Headers; len(media) > 0 && media[len(media)-1].Value == "application/json" && !json.Valid(s.Body) && !strings.Contains(string(content), "application") {
 					t.Errorf("%s is no JSON", s.Body)
 				}
-				_ = targets.Spec{}.CheckStep(s) // it has to cope with all that is read
+				_ = wire.CheckStep(targets.Spec{}, s) // it has to cope with all that is read
 			}
 		}
 	})

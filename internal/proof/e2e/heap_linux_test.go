@@ -21,6 +21,7 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // TestHeapStaysFlat (I12): the live heap of a worker does not grow with time. The worker is in this process, so that
@@ -117,7 +118,7 @@ func inProcess(ctx context.Context, r *run.Run, redisURL string) error {
 		return err
 	}
 	defer link.Close()
-	wire, err := targets.NewWire(r.Spec.Target, targets.Local{})
+	wire, err := wire.New(r.Spec.Target, targets.Local{})
 	if err != nil {
 		return err
 	}
