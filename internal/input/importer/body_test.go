@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/input/draft"
 	"github.com/loadctl/loadctl/internal/input/workload"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -20,20 +21,20 @@ func FuzzBody(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, kind int, body, header string) {
-		types := []string{jsonType, formType, "text/plain"}
+		types := []string{draft.JSONType, draft.FormType, "text/plain"}
 		typed := types[uint(kind)%3]
-		r := request{where: "t"}
+		r := draft.Request{Where: "t"}
 		r.Method, r.URL, r.Body = "POST", "http://a/", []byte(body)
 		r.Headers = []targets.Header{{Name: "Content-Type", Value: typed}, {Name: "X", Value: header}}
-		w := &file{}
-		s, err := w.add(r)
+		w := &draft.File{}
+		s, err := w.Add(r)
 		if err != nil {
 			return // not a valid request
 		}
 		s.Name = "s"
-		w.flows = []flow{{name: "f", steps: []step{s}}}
-		w.begin("")
-		text := w.text()
+		w.Flows = []draft.Flow{{Name: "f", Steps: []draft.Step{s}}}
+		w.Begin("")
+		text := w.Text()
 		read, err := workload.YAML("w", text)
 		if err != nil {
 			t.Fatalf("%q: %v\n%s", body, err, text)

@@ -11,17 +11,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadctl/loadctl/internal/input/draft"
 	"github.com/loadctl/loadctl/internal/input/workload"
 	"github.com/loadctl/loadctl/targets"
 )
 
 // curl reads curl commands: a flow of each, or one flow of all.
-func (o Options) curl(content []byte) (*file, error) {
+func (o Options) curl(content []byte) (*draft.File, error) {
 	commands, err := split(string(content))
 	if e, ok := errors.AsType[errAt](err); ok {
 		return nil, fmt.Errorf("%s:%d: %w", o.Name, e.line, e.err)
 	}
-	f := &file{secrets: newSecrets()}
+	f := &draft.File{Secrets: draft.NewSecrets()}
 	steps, err := o.commanded(f, commands)
 	if err != nil {
 		return nil, err
@@ -36,26 +37,26 @@ func (o Options) curl(content []byte) (*file, error) {
 	case o.Steps && len(steps) > targets.MaxSteps:
 		return nil, fmt.Errorf("%s: has %d %s, and a flow has at most %d; leave --steps out, or import a part", o.Name, len(steps), what, targets.MaxSteps)
 	}
-	note := fmt.Sprintf("Imported from %s: %s", o.shown(), plural(len(commands), "curl command", "curl commands"))
+	note := fmt.Sprintf("Imported from %s: %s", o.shown(), draft.Plural(len(commands), "curl command", "curl commands"))
 	if len(steps) > len(commands) {
 		note += fmt.Sprintf(" with %d URLs", len(steps))
 	}
-	f.notes = []string{note + "."}
+	f.Notes = []string{note + "."}
 	if o.Steps {
-		f.flows = []flow{{name: "commands", steps: afterEachOther(steps)}}
+		f.Flows = []draft.Flow{{Name: "commands", Steps: afterEachOther(steps)}}
 	} else {
-		f.mixed = len(steps) > 1
+		f.Mixed = len(steps) > 1
 		for _, s := range steps {
-			f.flows = append(f.flows, flow{name: s.Name, weight: 1, steps: []step{s}})
+			f.Flows = append(f.Flows, draft.Flow{Name: s.Name, Weight: 1, Steps: []draft.Step{s}})
 		}
 	}
-	f.begin(o.Base)
+	f.Begin(o.Base)
 	return f, nil
 }
 
 // commanded makes steps of commands.
-func (o Options) commanded(f *file, commands [][]word) (steps []step, err error) {
-	var unique names
+func (o Options) commanded(f *draft.File, commands [][]word) (steps []draft.Step, err error) {
+	var unique draft.Names
 	known, size := curlOptions(), 0
 	for _, words := range commands {
 		c := &command{Options: o, known: known}
@@ -63,7 +64,7 @@ func (o Options) commanded(f *file, commands [][]word) (steps []step, err error)
 		if e, ok := errors.AsType[errAt](err); ok {
 			return nil, fmt.Errorf("%s:%d: %w", o.Name, e.line, e.err)
 		}
-		size += requests[0].size() * len(requests)
+		size += requests[0].Size() * len(requests)
 		switch {
 		case len(steps)+len(requests) > targets.MaxFlows:
 			return nil, fmt.Errorf("%s: has more than %d requests; import a part", o.Name, targets.MaxFlows)
@@ -71,11 +72,11 @@ func (o Options) commanded(f *file, commands [][]word) (steps []step, err error)
 			return nil, fmt.Errorf("%s: its requests have more than the %d MiB that a workload file may have; import a part", o.Name, workload.MostBytes>>20)
 		}
 		for _, r := range requests {
-			s, err := f.add(r)
+			s, err := f.Add(r)
 			if err != nil {
 				return nil, err
 			}
-			s.Name = unique.of(stepName(s.Method, s.URL))
+			s.Name = unique.Of(draft.StepName(s.Method, s.URL))
 			steps = append(steps, s)
 		}
 	}
@@ -83,7 +84,7 @@ func (o Options) commanded(f *file, commands [][]word) (steps []step, err error)
 }
 
 // afterEachOther makes each step follow the answer of the one before.
-func afterEachOther(steps []step) []step {
+func afterEachOther(steps []draft.Step) []draft.Step {
 	for i := range steps[1:] {
 		steps[i+1].After = new(steps[i+1].At)
 	}
@@ -94,7 +95,7 @@ func afterEachOther(steps []step) []step {
 type command struct {
 	Options
 	known   map[string]option
-	r       request
+	r       draft.Request
 	url     string           // as it was given
 	own     []targets.Header // those that curl adds, unless a -H names them
 	removed []string         // names of -H 'NAME:'
@@ -117,12 +118,12 @@ func (c *command) fail(format string, args ...any) error {
 }
 
 // requests reads the words of a command. It has a request for each URL that its pattern stands for.
-func (c *command) requests(words []word) ([]request, error) {
+func (c *command) requests(words []word) ([]draft.Request, error) {
 	if words[0].text == "$" && len(words) > 1 {
 		words = words[1:] // a prompt
 	}
 	c.line, c.words = words[0].line, words[1:]
-	c.r.where = fmt.Sprintf("%s:%d", c.Name, c.line)
+	c.r.Where = fmt.Sprintf("%s:%d", c.Name, c.line)
 	if name := words[0].text; name != "curl" && name != "curl.exe" {
 		return nil, c.fail("this command does not begin with curl; remove it, or put the text before it in quotes")
 	}
@@ -201,8 +202,8 @@ func (c *command) option(o option, name, attached string) error {
 		return o.set(c, value)
 	case o.note == "" && !slices.Contains(c.skipped, name):
 		c.skipped = append(c.skipped, name)
-	case o.note != "" && !slices.Contains(c.r.notes, note):
-		c.r.notes = append(c.r.notes, note)
+	case o.note != "" && !slices.Contains(c.r.Notes, note):
+		c.r.Notes = append(c.r.Notes, note)
 	}
 	return nil
 }
@@ -211,7 +212,7 @@ func (c *command) option(o option, name, attached string) error {
 func (c *command) target(raw string) error {
 	switch {
 	case c.url != "":
-		return c.fail("the command has a second URL, %.60q; write a command for each", origin(raw)+"/…")
+		return c.fail("the command has a second URL, %.60q; write a command for each", draft.Origin(raw)+"/…")
 	case raw == "" || raw == "http://":
 		return c.fail("the URL is empty; write such as curl https://host/path")
 	}
@@ -276,8 +277,8 @@ func (c *command) choose(name, value string) {
 // body takes a part of the body.
 func (c *command) body(kind, value string) error {
 	if kind == "json" {
-		c.choose("Content-Type", jsonType)
-		c.choose("Accept", jsonType)
+		c.choose("Content-Type", draft.JSONType)
+		c.choose("Accept", draft.JSONType)
 	} else {
 		c.typed = true
 		if len(c.data) > 0 {
@@ -297,7 +298,7 @@ func (c *command) body(kind, value string) error {
 		}
 		c.file = file
 		if kind == "d" {
-			c.r.notes = append(c.r.notes, "curl -d @FILE removes line breaks, and body_file does not")
+			c.r.Notes = append(c.r.Notes, "curl -d @FILE removes line breaks, and body_file does not")
 		}
 	default:
 		c.data = append(c.data, value)
@@ -338,7 +339,7 @@ func (c *command) finish() error {
 			return err
 		}
 	case c.file != "":
-		c.r.bodyFile = c.beside(c.file)
+		c.r.BodyFile = c.beside(c.file)
 	case !c.get:
 		c.r.Body = []byte(strings.Join(c.data, ""))
 	}
@@ -347,7 +348,7 @@ func (c *command) finish() error {
 		method = http.MethodPost
 	}
 	if c.typed && !c.get && !c.chosen("Content-Type") {
-		c.choose("Content-Type", formType)
+		c.choose("Content-Type", draft.FormType)
 	}
 	if c.span != "" {
 		c.choose("Range", "bytes="+c.span)
@@ -375,23 +376,23 @@ func (c *command) complete() {
 	}
 	for _, name := range []string{"User-Agent", "Host"} {
 		if slices.Contains(c.removed, name) && c.given(name) == nil {
-			c.r.notes = append(c.r.notes, "curl sends no "+name+" here, and a run sends its own")
+			c.r.Notes = append(c.r.Notes, "curl sends no "+name+" here, and a run sends its own")
 		}
 	}
 	if len(c.skipped) > 0 {
-		c.r.notes = append(c.r.notes, "left out, as the request is the same without: "+strings.Join(c.skipped, ", "))
+		c.r.Notes = append(c.r.Notes, "left out, as the request is the same without: "+strings.Join(c.skipped, ", "))
 	}
 }
 
 // each returns the request for each URL of the pattern.
-func (c *command) each() (all []request, err error) {
+func (c *command) each() (all []draft.Request, err error) {
 	urls := []string{c.url}
 	if !c.plain {
 		if urls, err = globbed(c.url); err != nil {
 			return nil, c.fail("%w", err)
 		}
 	}
-	if size := c.r.size() * len(urls); size > workload.MostBytes {
+	if size := c.r.Size() * len(urls); size > workload.MostBytes {
 		return nil, c.fail("its %d requests have more than the %d MiB that a workload file may have; write a smaller range", len(urls), workload.MostBytes>>20)
 	}
 	for _, raw := range urls {

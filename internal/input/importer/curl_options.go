@@ -3,6 +3,8 @@ package importer
 import (
 	"net/http"
 	"strings"
+
+	"github.com/loadctl/loadctl/internal/input/draft"
 )
 
 // An option is one of curl's.
@@ -54,7 +56,7 @@ func optionTable() []option {
 		{"--oauth2-bearer", true, secretOf("Authorization (--oauth2-bearer)"), ""},
 		{"-b --cookie", true, secretOf("Cookie (-b)"), ""},
 		{"--compressed", false, func(c *command, _ string) error {
-			c.r.replaced = once(c.r.replaced, "Accept-Encoding (--compressed)")
+			c.r.Replaced = draft.Once(c.r.Replaced, "Accept-Encoding (--compressed)")
 			return nil
 		}, ""},
 
@@ -91,7 +93,7 @@ func bodyOf(kind string) func(*command, string) error {
 // secretOf notes a secret, and does not keep it.
 func secretOf(what string) func(*command, string) error {
 	return func(c *command, _ string) error {
-		c.r.secrets = once(c.r.secrets, what)
+		c.r.Secrets = draft.Once(c.r.Secrets, what)
 		return nil
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/input/draft"
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -65,7 +66,7 @@ type content struct {
 
 // har reads a recording of a browser: one flow, whose steps have the times of the recording. A request that cannot be sent
 // is left out with a note, unless none is left.
-func (o Options) har(text []byte) (*file, error) {
+func (o Options) har(text []byte) (*draft.File, error) {
 	var bad badEntries
 	entries, err := o.entries(text, &bad)
 	if err != nil {
@@ -75,17 +76,18 @@ func (o Options) har(text []byte) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{notes: notes, lenient: true, cookies: slices.ContainsFunc(entries[:len(entries)-1], entry.setsCookie), takes: newTakes(), secrets: newSecrets()}
-	steps, err := o.recorded(f, entries, &bad)
+	found := newTakes()
+	f := &draft.File{Notes: notes, Lenient: true, Cookies: slices.ContainsFunc(entries[:len(entries)-1], entry.setsCookie), Tokens: found, Secrets: draft.NewSecrets()}
+	steps, err := o.recorded(f, found, entries, &bad)
 	if err != nil {
 		return nil, err
 	}
-	if names := f.takes.names; len(names) > 0 {
-		f.notes = append(f.notes, printable.Clip("Later requests carry values of answers: "+strings.Join(names, ", "), 119))
+	if names := found.names; len(names) > 0 {
+		f.Notes = append(f.Notes, printable.Clip("Later requests carry values of answers: "+strings.Join(names, ", "), 119))
 	}
-	f.notes = append(f.notes, bad.notes()...)
-	f.flows = []flow{{name: "recording", steps: steps}}
-	f.begin(o.Base)
+	f.Notes = append(f.Notes, bad.notes()...)
+	f.Flows = []draft.Flow{{Name: "recording", Steps: steps}}
+	f.Begin(o.Base)
 	return f, nil
 }
 
@@ -208,7 +210,7 @@ func (o Options) chosen(all []entry, bad *badEntries) (kept []entry, notes []str
 	case len(kept) > targets.MaxSteps:
 		return nil, nil, fmt.Errorf("%s: has %d requests of %.60q, and a flow has at most %d; give --no-static, or record less", o.Name, len(kept), host, targets.MaxSteps)
 	}
-	notes = []string{fmt.Sprintf("Imported from %s, a recording: %s of %s.", o.shown(), plural(len(kept), "request", "requests"), host)}
+	notes = []string{fmt.Sprintf("Imported from %s, a recording: %s of %s.", o.shown(), draft.Plural(len(kept), "request", "requests"), host)}
 	for what, n := range map[string]int{"from a cache": cached, "not http": foreign, "static": static} {
 		if n > 0 {
 			notes = append(notes, fmt.Sprintf("Left out, %s: %d.", what, n))
@@ -252,8 +254,8 @@ func (e entry) setsCookie() bool {
 }
 
 // recorded makes steps of entries. The first one begins the flow.
-func (o Options) recorded(f *file, all []entry, bad *badEntries) (steps []step, err error) {
-	var unique names
+func (o Options) recorded(f *draft.File, found *takes, all []entry, bad *badEntries) (steps []draft.Step, err error) {
+	var unique draft.Names
 	var begin time.Time
 	var last time.Duration
 	for _, e := range all {
@@ -268,14 +270,14 @@ func (o Options) recorded(f *file, all []entry, bad *badEntries) (steps []step, 
 		if s.At = e.at.Sub(begin).Round(time.Millisecond); s.At > targets.MaxPause {
 			return nil, o.about(e, "begins %v after the first one, and a flow lasts at most %v; record less", s.At, targets.MaxPause)
 		}
-		s.Name = unique.of(stepName(s.Method, s.URL))
-		s.together = len(steps) > 0 && s.At == last && s.At == 0
+		s.Name = unique.Of(draft.StepName(s.Method, s.URL))
+		s.Together = len(steps) > 0 && s.At == last && s.At == 0
 		last = s.At
-		f.takes.learn(len(steps), e)
+		found.learn(len(steps), e)
 		steps = append(steps, s)
 	}
 	for i := range steps {
-		steps[i].Takes = f.takes.steps[i]
+		steps[i].Takes = found.steps[i]
 	}
 	if len(steps) == 0 {
 		return nil, bad.first
@@ -284,20 +286,20 @@ func (o Options) recorded(f *file, all []entry, bad *badEntries) (steps []step, 
 }
 
 // sent makes a step of an entry.
-func (o Options) sent(f *file, e entry) (step, error) {
-	r := request{where: fmt.Sprintf("%s: entry %d", o.Name, e.number)}
+func (o Options) sent(f *draft.File, e entry) (draft.Step, error) {
+	r := draft.Request{Where: fmt.Sprintf("%s: entry %d", o.Name, e.number)}
 	r.Method, r.URL = strings.ToUpper(e.Request.Method), e.Request.URL
 	for _, h := range e.Request.Headers {
 		r.Headers = append(r.Headers, targets.Header{Name: h.Name, Value: h.Value})
 	}
 	if err := o.posted(&r, e); err != nil {
-		return step{}, err
+		return draft.Step{}, err
 	}
-	return f.add(r)
+	return f.Add(r)
 }
 
 // posted gives a request its body.
-func (o Options) posted(r *request, e entry) error {
+func (o Options) posted(r *draft.Request, e entry) error {
 	body := e.Request.Body
 	switch {
 	case body == nil:
@@ -305,14 +307,14 @@ func (o Options) posted(r *request, e entry) error {
 		r.Body = []byte(body.Text)
 	case body.Text != "":
 		return o.about(e, "the body is encoded as %.20q; save it to a file, remove it here, and add body_file in the workload", body.Encoding)
-	case strings.HasPrefix(strings.ToLower(body.Type), formType):
+	case strings.HasPrefix(strings.ToLower(body.Type), draft.FormType):
 		var parts []string
 		for _, p := range body.Params {
 			parts = append(parts, url.QueryEscape(p.Name)+"="+url.QueryEscape(p.Value))
 		}
 		r.Body = []byte(strings.Join(parts, "&"))
 	case len(body.Params) > 0:
-		r.notes = append(r.notes, "the recording does not have the body of this form: add it as body or body_file")
+		r.Notes = append(r.Notes, "the recording does not have the body of this form: add it as body or body_file")
 	}
 	typed := func(h targets.Header) bool { return strings.EqualFold(h.Name, "Content-Type") }
 	if len(r.Body) > 0 && body.Type != "" && !slices.ContainsFunc(r.Headers, typed) {

@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loadctl/loadctl/internal/input/draft"
 	"github.com/loadctl/loadctl/internal/input/workload"
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/pacer/accesslog"
@@ -82,8 +83,8 @@ func Workload(in io.Reader, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text := f.text()
-	return text, o.accepted(text, f.data())
+	text := f.Text()
+	return text, o.accepted(text, f.Data())
 }
 
 // check checks that the options fit the format.
@@ -108,7 +109,7 @@ func (o Options) check() error {
 }
 
 // read reads an input of a known format.
-func (o Options) read(in *bufio.Reader) (*file, error) {
+func (o Options) read(in *bufio.Reader) (*draft.File, error) {
 	if o.Format == Log {
 		return o.log(in)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/input/draft"
 	"github.com/loadctl/loadctl/pacer/accesslog"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
@@ -38,7 +39,7 @@ type accessLog struct {
 }
 
 // log reads an access log: a mix of its most frequent patterns.
-func (o Options) log(in *bufio.Reader) (*file, error) {
+func (o Options) log(in *bufio.Reader) (*draft.File, error) {
 	a := &accessLog{Options: o, patterns: map[string]*pattern{}}
 	if err := a.read(in); err != nil {
 		return nil, err
@@ -57,22 +58,22 @@ func (o Options) log(in *bufio.Reader) (*file, error) {
 		return x.order - y.order
 	})
 	chosen := all[:min(mostFlows, len(all))]
-	f := &file{mixed: true, notes: a.notes(chosen, len(all)-len(chosen))}
+	f := &draft.File{Mixed: true, Notes: a.notes(chosen, len(all)-len(chosen))}
 	weights := weigh(chosen)
-	var unique names
+	var unique draft.Names
 	for i, p := range chosen {
-		r := request{where: o.Name}
+		r := draft.Request{Where: o.Name}
 		r.Method, r.URL = p.method, strings.TrimRight(o.Base, "/")+p.example()
-		s, err := f.add(r)
+		s, err := f.Add(r)
 		if err != nil {
 			return nil, err
 		}
 		s.URL = strings.TrimRight(o.Base, "/") + p.path()
-		s.Name = unique.of(stepName(p.method, "http://a"+p.shown()))
-		f.flows = append(f.flows, flow{name: s.Name, weight: weights[i], steps: []step{s}})
+		s.Name = unique.Of(draft.StepName(p.method, "http://a"+p.shown()))
+		f.Flows = append(f.Flows, draft.Flow{Name: s.Name, Weight: weights[i], Steps: []draft.Step{s}})
 	}
-	f.from = strings.TrimRight(o.Base, "/")
-	f.begin(o.Base)
+	f.From = strings.TrimRight(o.Base, "/")
+	f.Begin(o.Base)
 	return f, nil
 }
 
@@ -148,7 +149,7 @@ func (a *accessLog) count(r accesslog.Record) {
 
 // valid reports whether a request can be sent again.
 func (a *accessLog) valid(p *pattern) bool {
-	s := targets.Step{Name: "a", Method: p.method, URL: literal(strings.TrimRight(a.Base, "/") + p.example())}
+	s := targets.Step{Name: "a", Method: p.method, URL: draft.Literal(strings.TrimRight(a.Base, "/") + p.example())}
 	return p.method != http.MethodConnect && wire.CheckStep(targets.Spec{}, s) == nil
 }
 
@@ -166,18 +167,18 @@ func (a *accessLog) notes(chosen []*pattern, others int) []string {
 		zone = " (local time)"
 	}
 	notes := []string{
-		fmt.Sprintf("Imported from %s: %s from %s to %s%s, %.3g/s on average.", a.shown(), plural(int(a.lines), "request", "requests"), at(a.first), at(a.last), zone, float64(a.lines)/float64(seconds)),
-		fmt.Sprintf("In the mix: %s with %s of the requests.", plural(len(chosen), "pattern", "patterns"), share(used)),
+		fmt.Sprintf("Imported from %s: %s from %s to %s%s, %.3g/s on average.", a.shown(), draft.Plural(int(a.lines), "request", "requests"), at(a.first), at(a.last), zone, float64(a.lines)/float64(seconds)),
+		fmt.Sprintf("In the mix: %s with %s of the requests.", draft.Plural(len(chosen), "pattern", "patterns"), share(used)),
 	}
 	if rest := a.lines - used - a.unusable; rest > 0 {
 		more := ""
 		if a.beyond > 0 {
 			more = " or more"
 		}
-		notes = append(notes, fmt.Sprintf("Left out: %s%s that are less frequent, with %s of the requests.", plural(others, "pattern", "patterns"), more, share(rest)))
+		notes = append(notes, fmt.Sprintf("Left out: %s%s that are less frequent, with %s of the requests.", draft.Plural(others, "pattern", "patterns"), more, share(rest)))
 	}
 	if a.unusable > 0 {
-		notes = append(notes, fmt.Sprintf("Left out: %s without a request that can be sent, %s.", plural(int(a.unusable), "line", "lines"), share(a.unusable)))
+		notes = append(notes, fmt.Sprintf("Left out: %s without a request that can be sent, %s.", draft.Plural(int(a.unusable), "line", "lines"), share(a.unusable)))
 	}
 	return append(notes,
 		"A log has no bodies and no headers: add those that the service needs.",

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/loadctl/loadctl/internal/input/draft"
 )
 
 // A pattern is what requests of a log have in common: the method, and the path with its ids left out.
@@ -90,10 +92,10 @@ func (p *pattern) path() string {
 		if one.kind == '#' && one.min < one.max {
 			fmt.Fprintf(&b, "/${random %d %d}", one.min, one.max)
 		} else {
-			b.WriteString("/" + literal(one.text))
+			b.WriteString("/" + draft.Literal(one.text))
 		}
 	}
-	return b.String() + literal(p.query)
+	return b.String() + draft.Literal(p.query)
 }
 
 // shown is the path with a star for each id.

@@ -5,12 +5,11 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/loadctl/loadctl/internal/input/draft"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
-	"github.com/loadctl/loadctl/targets/rows"
 	"github.com/loadctl/loadctl/targets/template"
 )
 
@@ -36,8 +35,11 @@ func newTakes() *takes {
 	return &takes{sent: map[string]bool{}, known: map[string]*source{}, steps: map[int][]targets.Take{}}
 }
 
-// placeholder returns what a request has in place of a token that an answer gave.
-func (t *takes) placeholder(value string) (string, bool) {
+// Names implements draft.Tokens.
+func (t *takes) Names() []string { return t.names }
+
+// Placeholder implements draft.Tokens.
+func (t *takes) Placeholder(value string) (string, bool) {
 	if !isToken(value) {
 		return "", false
 	}
@@ -62,24 +64,7 @@ func (t *takes) placeholder(value string) (string, bool) {
 // unique returns a name for a take.
 func (t *takes) unique(name string) string {
 	free := func(name string) bool { return !template.IsName(name) && !slices.Contains(t.names, name) }
-	return variable(name, free)
-}
-
-// unnamed matches what the name of a variable cannot have.
-var unnamed = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
-
-// variable returns a name for placeholders that is free, and resembles another name.
-func variable(like string, free func(name string) bool) string {
-	like = strings.Trim(unnamed.ReplaceAllString(like, "_"), "_-")
-	like = like[:min(len(like), 50)]
-	if !rows.IsName(like) {
-		like = "value_" + like
-	}
-	name := like
-	for n := 2; !free(name); n++ {
-		name = like + strconv.Itoa(n)
-	}
-	return name
+	return draft.Variable(name, free)
 }
 
 // learn finds the tokens in the answer that a step got.
@@ -90,9 +75,9 @@ func (t *takes) learn(step int, e entry) {
 			t.known[value] = &source{answer: a, step: step, name: name, from: from}
 		}
 	}
-	eachString(a.content, func(p jsonPath, _, _ int, value string) {
+	draft.EachString(a.content, func(p draft.JSONPath, _, _ int, value string) {
 		if isToken(value) { // the path of others is not needed
-			add(value, p.name(), "json "+p.take())
+			add(value, p.Name(), "json "+p.Take())
 		}
 	})
 	for _, h := range e.Response.Headers {

@@ -1,4 +1,4 @@
-package importer
+package draft
 
 import (
 	"cmp"
@@ -10,38 +10,38 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// text returns the file as YAML.
-func (f *file) text() []byte {
+// Text returns the file as YAML.
+func (f *File) Text() []byte {
 	f.common()
 	p := &printer{}
-	p.comment(0, f.notes)
+	p.comment(0, f.Notes)
 	p.comment(0, []string{
 		"Bodies and queries may have secrets, and values that must differ in each request: look for them.",
 		"loadctl workload check FILE says what this file would send. The rate is for --qps, or:",
 		"rate: 10 flows/s",
 	})
 	all := []pair{{key: "base", value: text(f.base)}}
-	if len(f.data()) > 0 {
+	if len(f.Data()) > 0 {
 		from := value{pairs: []pair{{key: "csv", value: text(secretsName + ".csv")}}}
-		all = append(all, pair{key: "data", value: opened(value{pairs: []pair{{key: secretsName, value: from}}}), notes: f.secrets.notes()})
+		all = append(all, pair{key: "data", value: opened(value{pairs: []pair{{key: secretsName, value: from}}}), notes: f.Secrets.notes()})
 	}
 	if len(f.headers) > 0 {
 		all = append(all, pair{key: "header", value: opened(headers(f.headers))})
 	}
-	if f.cookies {
+	if f.Cookies {
 		note := "each flow gets cookies of its own from the answers, and sends them"
 		all = append(all, pair{key: "cookies", value: value{text: "true", plain: true}, notes: []string{note}})
 	}
-	if f.mixed {
+	if f.Mixed {
 		all = append(all, pair{key: "mix", value: f.mix()})
 	}
 	flows := value{open: true}
-	for _, one := range f.flows {
+	for _, one := range f.Flows {
 		steps := value{list: []value{}, open: true}
-		for _, s := range one.steps {
+		for _, s := range one.Steps {
 			steps.list = append(steps.list, value{pairs: []pair{{key: s.Name, value: f.settings(s), notes: s.comments()}}})
 		}
-		flows.pairs = append(flows.pairs, pair{key: one.name, value: steps})
+		flows.pairs = append(flows.pairs, pair{key: one.Name, value: steps})
 	}
 	p.pairs(0, false, append(all, pair{key: "flows", value: flows}))
 	return p.Bytes()
@@ -54,16 +54,16 @@ func opened(v value) value {
 }
 
 // mix returns the weights.
-func (f *file) mix() value {
+func (f *File) mix() value {
 	v := value{open: true}
-	for _, one := range f.flows {
-		v.pairs = append(v.pairs, pair{key: one.name, value: value{text: fmt.Sprint(max(1, one.weight)), plain: true}})
+	for _, one := range f.Flows {
+		v.pairs = append(v.pairs, pair{key: one.Name, value: value{text: fmt.Sprint(max(1, one.Weight)), plain: true}})
 	}
 	return v
 }
 
 // settings returns what a step sends, and when.
-func (f *file) settings(s step) value {
+func (f *File) settings(s Step) value {
 	var all []pair
 	add := func(key string, v value) { all = append(all, pair{key: key, value: v}) }
 	if s.After == nil && s.timed() {
@@ -103,10 +103,10 @@ func taken(all []targets.Take) (v value) {
 }
 
 // timed reports whether a step has a time of its own, also one of 0: without any it follows the answer before it.
-func (s step) timed() bool { return s.At > 0 || s.together }
+func (s Step) timed() bool { return s.At > 0 || s.Together }
 
 // body returns the body with its key, and the Content-Type that the key gives it.
-func (s step) body() (key string, v value, implied string) {
+func (s Step) body() (key string, v value, implied string) {
 	typed := ""
 	for _, h := range s.Headers {
 		if strings.EqualFold(h.Name, "Content-Type") {
@@ -114,17 +114,17 @@ func (s step) body() (key string, v value, implied string) {
 		}
 	}
 	switch {
-	case s.bodyFile != "":
-		return "body_file", text(s.bodyFile), ""
+	case s.BodyFile != "":
+		return "body_file", text(s.BodyFile), ""
 	case len(s.Body) == 0:
 		return "", v, ""
-	case strings.HasPrefix(typed, jsonType):
+	case strings.HasPrefix(typed, JSONType):
 		if v, ok := jsonValue(s.Body); ok {
-			return "json", v, jsonType
+			return "json", v, JSONType
 		}
-	case strings.HasPrefix(typed, formType):
+	case strings.HasPrefix(typed, FormType):
 		if v, ok := formValue(string(s.Body)); ok {
-			return "form", v, formType
+			return "form", v, FormType
 		}
 	}
 	return "body", value{text: string(s.Body), lines: true}, ""
@@ -148,30 +148,30 @@ func headers(list []targets.Header) value {
 }
 
 // comments returns the notes of a step, with what was left out.
-func (s step) comments() []string {
-	all := slices.Clone(s.notes)
-	if len(s.replaced) > 0 {
-		all = append(all, "left out, as the client of a run decides on them: "+strings.Join(s.replaced, ", "))
+func (s Step) comments() []string {
+	all := slices.Clone(s.Notes)
+	if len(s.Replaced) > 0 {
+		all = append(all, "left out, as the client of a run decides on them: "+strings.Join(s.Replaced, ", "))
 	}
-	if len(s.secrets) > 0 {
-		all = append(all, "left out, as secrets: "+strings.Join(s.secrets, ", "))
+	if len(s.Secrets) > 0 {
+		all = append(all, "left out, as secrets: "+strings.Join(s.Secrets, ", "))
 	}
 	return all
 }
 
 // common moves to the top what all steps have: headers, and the names of those that were left out.
-func (f *file) common() {
-	var all []*step
-	for i := range f.flows {
-		for j := range f.flows[i].steps {
-			all = append(all, &f.flows[i].steps[j])
+func (f *File) common() {
+	var all []*Step
+	for i := range f.Flows {
+		for j := range f.Flows[i].Steps {
+			all = append(all, &f.Flows[i].Steps[j])
 		}
 	}
 	if len(all) < 2 {
 		return
 	}
 	for _, h := range slices.Clone(all[0].Headers) {
-		if slices.ContainsFunc(all, func(s *step) bool { return !s.hasOnly(h) }) {
+		if slices.ContainsFunc(all, func(s *Step) bool { return !s.hasOnly(h) }) {
 			continue
 		}
 		f.headers = append(f.headers, h)
@@ -179,18 +179,18 @@ func (f *file) common() {
 			s.Headers = slices.DeleteFunc(s.Headers, func(o targets.Header) bool { return o == h })
 		}
 	}
-	if names := everywhere(all, func(s *step) *[]string { return &s.replaced }); len(names) > 0 {
-		f.notes = append(f.notes, "Left out of all requests, as the client of a run decides on them: "+strings.Join(names, ", "))
+	if names := everywhere(all, func(s *Step) *[]string { return &s.Replaced }); len(names) > 0 {
+		f.Notes = append(f.Notes, "Left out of all requests, as the client of a run decides on them: "+strings.Join(names, ", "))
 	}
-	if names := everywhere(all, func(s *step) *[]string { return &s.secrets }); len(names) > 0 {
-		f.notes = append(f.notes, "Left out of all requests, as secrets: "+strings.Join(names, ", "))
+	if names := everywhere(all, func(s *Step) *[]string { return &s.Secrets }); len(names) > 0 {
+		f.Notes = append(f.Notes, "Left out of all requests, as secrets: "+strings.Join(names, ", "))
 	}
 }
 
 // everywhere takes the names that all steps have out of their lists.
-func everywhere(all []*step, list func(*step) *[]string) (names []string) {
+func everywhere(all []*Step, list func(*Step) *[]string) (names []string) {
 	for _, what := range slices.Clone(*list(all[0])) {
-		if slices.ContainsFunc(all, func(s *step) bool { return !slices.Contains(*list(s), what) }) {
+		if slices.ContainsFunc(all, func(s *Step) bool { return !slices.Contains(*list(s), what) }) {
 			continue
 		}
 		names = append(names, what)
@@ -202,7 +202,7 @@ func everywhere(all []*step, list func(*step) *[]string) (names []string) {
 }
 
 // hasOnly reports whether a step has a header, and no other one of its name. A Content-Type belongs to its body.
-func (s *step) hasOnly(h targets.Header) bool {
+func (s *Step) hasOnly(h targets.Header) bool {
 	n := 0
 	for _, o := range s.Headers {
 		if strings.EqualFold(o.Name, h.Name) {

@@ -1,4 +1,4 @@
-package importer
+package draft
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ type filler func(name, value string) (placeholder string, ok bool)
 
 // fill fills the places of a step: the parts of the path, the values of the query, the last words of headers, and the
 // values of a form or of JSON.
-func (s *step) fill(with filler) {
+func (s *Step) fill(with filler) {
 	s.URL = fillURL(s.URL, with)
 	typed := ""
 	for i, h := range s.Headers {
@@ -31,7 +31,7 @@ func (s *step) fill(with filler) {
 		}
 	}
 	switch {
-	case strings.HasPrefix(typed, formType):
+	case strings.HasPrefix(typed, FormType):
 		s.Body = []byte(fillPairs(string(s.Body), with))
 	case strings.Contains(typed, "json"):
 		s.Body = fillJSON(s.Body, with)
@@ -40,7 +40,7 @@ func (s *step) fill(with filler) {
 
 // fillURL fills a path and a query.
 func fillURL(raw string, with filler) string {
-	begin := origin(raw)
+	begin := Origin(raw)
 	rest, fragment, _ := strings.Cut(raw[len(begin):], "#")
 	path, query, asked := strings.Cut(rest, "?")
 	parts := strings.Split(path, "/")
@@ -83,8 +83,8 @@ func filled(raw string, unescape func(string) (string, error), name string, with
 func fillJSON(body []byte, with filler) []byte {
 	var out []byte
 	done := 0
-	eachString(body, func(p jsonPath, from, to int, value string) {
-		if placeholder, ok := with(p.name(), value); ok && value != "" {
+	EachString(body, func(p JSONPath, from, to int, value string) {
+		if placeholder, ok := with(p.Name(), value); ok && value != "" {
 			out = append(append(out, body[done:from]...), `"`+placeholder+`"`...)
 			done = to
 		}
@@ -92,8 +92,8 @@ func fillJSON(body []byte, with filler) []byte {
 	return append(out, body[done:]...)
 }
 
-// A jsonPath is where a value stands in JSON: a level for each object and array around it.
-type jsonPath []jsonLevel
+// A JSONPath is where a value stands in JSON: a level for each object and array around it.
+type JSONPath []jsonLevel
 
 // A jsonLevel is a place in an object or an array.
 type jsonLevel struct {
@@ -102,15 +102,15 @@ type jsonLevel struct {
 	index        int
 }
 
-// eachString calls see with each string of JSON that is no key: where it stands in the JSON, and from where to where in the
+// EachString calls see with each string of JSON that is no key: where it stands in the JSON, and from where to where in the
 // text, its quotes included. The path counts only during the call.
-func eachString(text []byte, see func(p jsonPath, from, to int, value string)) {
+func EachString(text []byte, see func(p JSONPath, from, to int, value string)) {
 	if !json.Valid(text) {
 		return
 	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	var p jsonPath
+	var p JSONPath
 	to := 0
 	for {
 		token, err := d.Token()
@@ -140,8 +140,8 @@ func eachString(text []byte, see func(p jsonPath, from, to int, value string)) {
 	}
 }
 
-// name returns the innermost key.
-func (p jsonPath) name() string {
+// Name returns the innermost key.
+func (p JSONPath) Name() string {
 	for _, level := range slices.Backward(p) {
 		if level.isMap {
 			return level.key
@@ -153,8 +153,8 @@ func (p jsonPath) name() string {
 // escapedInPath matches what a path of gjson has to escape.
 var escapedInPath = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
-// take returns the path as a take has it.
-func (p jsonPath) take() string {
+// Take returns the path as a take has it.
+func (p JSONPath) Take() string {
 	var parts []string
 	for _, level := range p {
 		if level.isMap {

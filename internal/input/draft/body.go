@@ -1,4 +1,4 @@
-package importer
+package draft
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 
 // The types of bodies that a workload file has short forms for.
 const (
-	jsonType = "application/json"
-	formType = "application/x-www-form-urlencoded"
+	JSONType = "application/json"
+	FormType = "application/x-www-form-urlencoded"
 )
 
 // deepest bounds the nesting of JSON that is written as YAML. A deeper one stays a text.
@@ -115,7 +115,7 @@ func formValue(body string) (v value, ok bool) {
 		name, content, found := strings.Cut(part, "=")
 		key, err := url.QueryUnescape(name)
 		plain, err2 := url.QueryUnescape(content)
-		escaped, text := url.QueryEscape(plain), literal(plain)
+		escaped, text := url.QueryEscape(plain), Literal(plain)
 		if placeholder.MatchString(content) {
 			escaped, text = content, content
 		}
