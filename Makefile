@@ -75,7 +75,7 @@ shipped:
 	@for module in $(MODULES); do go -C $$module test -count=1 ./...; done
 
 # Packages whose tests run processes or servers.
-SERVED := $(FLEETS)|/internal/(engine/(worker|loop)|fleet/(embedded|link|mux|results|run)|console/(cli|doctor|limiters|metrics|search|ui|watch)|proof/(model|redistest))$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets/(client|probe)$$
+SERVED := $(FLEETS)|/internal/(engine/(worker|loop)|fleet/(embedded|link|mux|orders|results|run)|console/(cli|runflags|doctor|limiters|metrics|search|ui|watch)|proof/(model|redistest))$$|/cmd/|/examples/|/pacer/limit$$|/lua$$|/targets/(client|probe)$$
 
 check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a minute)
 	@go build ./...

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/blocking"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/member"
@@ -189,7 +190,7 @@ func (c crowd) work(ctx context.Context, r *run.Run, name string, started *atomi
 	if c.silent {
 		w.Journal = mute{w.Journal}
 	}
-	w.NewClient = func(int) (worker.Client, error) { return worker.NewAdapter(w.Clock, idle{}, 1), nil }
+	w.NewClient = func(int) (worker.Client, error) { return blocking.New(w.Clock, idle{}, 1), nil }
 	w.MaxLag, w.CatchUp, w.Started = time.Second, time.Second, started.Load // one poll of Redis serves all workers
 	return w.Run(ctx)
 }

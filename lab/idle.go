@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/publishing"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/pacer"
@@ -122,7 +123,7 @@ func (s *idler) Taken() (version int, reached int64) {
 // publish publishes invented results of worker i at the pace of a real worker, until ctx ends.
 func (t *throng) publish(ctx context.Context, journal *results.Journal, total *record.Snapshot, i int, started *atomic.Int64, beat chan<- struct{}) {
 	n := int64(t.workers)
-	period, share := record.SnapshotPeriod(n), record.SnapshotSpread(n)*time.Duration(i)/time.Duration(n)
+	period, share := publishing.Period(n), publishing.Spread(n)*time.Duration(i)/time.Duration(n)
 	recorder, interval := record.NewRecorder(), record.NewSnapshot(total.Worker, total.Incarnation)
 	var series record.Series
 	for {

@@ -101,3 +101,9 @@ func Holding(record string) (fields map[string]string, held, target []Range, err
 func number(text string, i int) int64 {
 	return int64(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8])))
 }
+
+// Scores of unowned ranges tell their kinds, and their order within a kind: free, unknown, and those in no target (ranges.lua).
+const (
+	UnownedKind     = 33554432        // the distance of two kinds
+	UnassignedScore = 2 * UnownedKind // the lowest score of the third kind
+)

@@ -488,7 +488,7 @@ func TestBrokenRuns(t *testing.T) {
 	if err := results.NewJournal(l.run, "w", "i").Publish(t.Context(), one, one, nil); err != nil {
 		t.Fatal(err)
 	}
-	whole := dump(t, client)
+	whole := dumped(t, client)
 	cases := brokenFields(client.HGet(t.Context(), keys.Totals, "w/i").Val())
 	maps.Copy(cases, brokenKeys())
 	for name, c := range cases {
@@ -529,8 +529,8 @@ func meetBroken(t *testing.T, client rdb.Client, c brokenRun) {
 	}
 }
 
-// dump returns all data of a server, in its own form, and restore brings it back.
-func dump(t *testing.T, client rdb.Client) map[string]string {
+// dumped returns all data of a server, in its own form, and restore brings it back.
+func dumped(t *testing.T, client rdb.Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for key := range redistest.Contents(t, client) {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
@@ -18,7 +19,7 @@ import (
 
 // creation holds the flags of the commands that create a run.
 type creation struct {
-	spec cli.Spec
+	spec runflags.Spec
 	how  cli.Creation
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/dump"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
@@ -27,7 +28,7 @@ version of the state.`,
 				return err
 			}
 			defer cli.Close(client)
-			err = run.Dump(c.Context(), client, args[0], c.OutOrStdout())
+			err = dump.Dump(c.Context(), client, args[0], c.OutOrStdout())
 			if errors.Is(err, run.ErrNoRun) {
 				return cli.Config(err)
 			}

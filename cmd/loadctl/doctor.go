@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -73,7 +74,7 @@ The exit code is 0 if no finding is bad. There may still be warnings.`,
 
 // doctorFlags say what is checked beside Redis.
 type doctorFlags struct {
-	spec                 cli.Spec
+	spec                 runflags.Spec
 	cert, key            string
 	connections, workers int
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/input/preview"
 )
 
@@ -22,7 +23,7 @@ func newProfileCommand() *cobra.Command {
 
 func newShowProfileCommand() *cobra.Command {
 	var output cli.Output
-	var schedule cli.Schedule
+	var schedule runflags.Schedule
 	c := &cobra.Command{
 		Use:   "show [PROFILE]",
 		Short: "Draw a rate over time, and print its peak, mean and total",

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -24,7 +25,7 @@ const (
 )
 
 func newRunCommand(redis *cli.Redis) *cobra.Command {
-	f := creation{spec: cli.Spec{MinWorkers: 1}}
+	f := creation{spec: runflags.Spec{MinWorkers: 1}}
 	var show progress
 	var start cli.StartTimeout
 	var out cli.Report

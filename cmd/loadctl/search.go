@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/console/search"
 	"github.com/loadctl/loadctl/internal/console/watch"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
@@ -31,7 +32,7 @@ const (
 )
 
 func newSearchCommand(redis *cli.Redis) *cobra.Command {
-	f := searchFlags{creation: creation{spec: cli.Spec{MinWorkers: 1}}, from: "100", to: "50k", step: cli.Duration(20 * time.Second)}
+	f := searchFlags{creation: creation{spec: runflags.Spec{MinWorkers: 1}}, from: "100", to: "50k", step: cli.Duration(20 * time.Second)}
 	c := &cobra.Command{
 		Use:   "search RUN --slo OBJECTIVE",
 		Short: "Find the highest rate at which a service meets its objectives",

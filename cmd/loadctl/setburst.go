@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
-	"github.com/loadctl/loadctl/internal/fleet/member"
+	"github.com/loadctl/loadctl/internal/console/runflags"
+	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
@@ -16,13 +17,13 @@ func newSetBurstCommand(redis *cli.Redis) *cobra.Command {
 	var force bool
 	c := newChangeCommand(redis, "set-burst RUN N", "Change the burst of the run's limiter", 2,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
-			if err := stays(force, func() error { return member.StayWith(ctx, r, burst) }); err != nil {
+			if err := stays(force, func() error { return orders.StayWith(ctx, r, burst) }); err != nil {
 				return run.Change{}, err
 			}
 			return r.SetBurst(ctx, burst)
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // check the arguments before asking Redis
-		if burst, err = cli.ParseCount(args[1]); err != nil {
+		if burst, err = runflags.ParseCount(args[1]); err != nil {
 			return cli.Config(fmt.Errorf("set-burst: %w", err))
 		}
 		return nil

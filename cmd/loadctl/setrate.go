@@ -9,26 +9,26 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
-	"github.com/loadctl/loadctl/internal/fleet/member"
+	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
 func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 	var over cli.Duration
-	var order run.RateOrder
+	var order orders.Rate
 	var force bool
 	c := newChangeCommand(redis, "set-rate RUN RATE", "Change the rate of the whole cluster, at once or over some time", 2,
 		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
 			if err := order.Fits(r); err != nil {
 				return run.Change{}, cli.Config(err)
 			}
-			if err := stays(force, func() error { return member.StayAt(ctx, r, order) }); err != nil {
+			if err := stays(force, func() error { return orders.StayAt(ctx, r, order) }); err != nil {
 				return run.Change{}, err
 			}
 			return order.Give(ctx, r)
 		})
 	c.PreRunE = func(_ *cobra.Command, args []string) (err error) { // check the arguments before asking Redis
-		if order, err = run.ParseRateOrder(args[1], ""); err != nil {
+		if order, err = orders.ParseRate(args[1], ""); err != nil {
 			return cli.Config(err)
 		}
 		order.Over = time.Duration(over)
@@ -65,7 +65,7 @@ func stays(force bool, ask func() error) error {
 		return nil
 	}
 	err := ask()
-	if errors.Is(err, member.ErrLeave) {
+	if errors.Is(err, orders.ErrLeave) {
 		return cli.Config(err)
 	}
 	return unchanged(err)

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/input/rehearsal"
 )
 
@@ -39,7 +40,7 @@ of URLs are not shown, nor headers whose names tell of a secret. Other headers a
 			if err := output.Check(); err != nil {
 				return err
 			}
-			asked, data, rated, err := cli.OfWorkload(args[0], qps)
+			asked, data, rated, err := runflags.OfWorkload(args[0], qps)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/console/watch"
 	"github.com/loadctl/loadctl/internal/fleet/files"
 	"github.com/loadctl/loadctl/internal/fleet/link"
@@ -29,7 +30,7 @@ import (
 // runFlags are all flags of loadworker run.
 type runFlags struct {
 	redis  *cli.Redis
-	spec   cli.Spec
+	spec   runflags.Spec
 	member memberFlags
 	allow  allowFlags
 	out    cli.Report
@@ -46,7 +47,7 @@ type runFlags struct {
 }
 
 func newRunCommand(redis *cli.Redis) *cobra.Command {
-	f := &runFlags{redis: redis, spec: cli.Spec{MinWorkers: 1}}
+	f := &runFlags{redis: redis, spec: runflags.Spec{MinWorkers: 1}}
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Take part in a run: create it, or join it",

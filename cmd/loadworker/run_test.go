@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
@@ -23,7 +24,7 @@ import (
 // specOf returns the spec that flags describe.
 func specOf(t *testing.T, args ...string) spec.Spec {
 	t.Helper()
-	f := cli.Spec{MinWorkers: 1}
+	f := runflags.Spec{MinWorkers: 1}
 	c := &cobra.Command{}
 	f.AddFlags(c)
 	if !slices.Contains(args, "--url") {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/limiters"
+	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/embedded"
 	"github.com/loadctl/loadctl/pacer"
 )
@@ -85,7 +86,7 @@ type measured struct {
 type measureFlags struct {
 	qps      string
 	duration cli.Duration
-	burst    cli.Count
+	burst    runflags.Count
 	window   cli.Duration
 	plot     cli.File
 

@@ -25,15 +25,15 @@ type completed struct {
 	how cobra.CompletionFunc
 }
 
-// registerCompletions registers what Complete has noted, for a command and those below it.
-func registerCompletions(c *cobra.Command) {
+// RegisterCompletions registers what Complete has noted, for a command and those below it.
+func RegisterCompletions(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if v, ok := f.Value.(completed); ok {
 			_ = c.RegisterFlagCompletionFunc(f.Name, v.how) // fails only where there is no such flag
 		}
 	})
 	for _, below := range c.Commands() {
-		registerCompletions(below)
+		RegisterCompletions(below)
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package cli has what the two commands share: exit codes, signals, arguments, the commands version and man,
-// and the flags that name a Redis server, describe a run, and say how a report is written.
+// and the flags that name a Redis server and say how a report is written.
 //
 // The rules for messages, as in all of the project: an error is one line on stderr that begins with "error: " and says
 // what, why, and what to do; what was asked for goes to stdout, everything else to stderr; no secret is ever printed.
@@ -63,8 +63,8 @@ func Failed(err error) error { return verdictError{CodeThreshold, err.Error()} }
 // Unproved marks an error that says that nothing was proved, exit code 98.
 func Unproved(err error) error { return verdictError{CodeInvalid, err.Error()} }
 
-// code returns the exit code of an error.
-func code(err error) int {
+// Code returns the exit code of an error.
+func Code(err error) int {
 	_, config := errors.AsType[configError](err)
 	verdict, judged := errors.AsType[verdictError](err)
 	switch {
@@ -99,7 +99,7 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	root.SetHelpCommand(newHelpCommand(root))
 	root.SetUsageFunc(usage)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		registerCompletions(root)
+		RegisterCompletions(root)
 	}
 	defer func() {
 		if bug := recover(); bug != nil {
@@ -125,7 +125,7 @@ func Main(root *cobra.Command, args []string, stdout, stderr io.Writer) (exit in
 	if err != nil && err != ErrSignal { //nolint:errorlint // one that only has it among its causes says more
 		fmt.Fprintln(stderr, "error:", oneLine(err))
 	}
-	return code(err)
+	return Code(err)
 }
 
 // hurry is how long a command may go on after the first signal. A command that still blocks waits for a server that

@@ -12,17 +12,17 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
-// readAtMost reads a file of at most so many bytes. It reads no more than one byte beyond, so a device without an end is
+// ReadAtMost reads a file of at most so many bytes. It reads no more than one byte beyond, so a device without an end is
 // an error too.
-func readAtMost(path string, most int64) ([]byte, error) {
+func ReadAtMost(path string, most int64) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, readable(err)
+		return nil, Readable(err)
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	content, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
-		return nil, readable(err)
+		return nil, Readable(err)
 	}
 	if int64(len(content)) > most {
 		return nil, fmt.Errorf("%.200s is larger than %d MiB; divide it", path, most>>20)
@@ -94,6 +94,14 @@ func bare(err error) error {
 	}
 	if e, ok := errors.AsType[*os.LinkError](err); ok {
 		return e.Err
+	}
+	return err
+}
+
+// Readable adds to an error about a file what to do.
+func Readable(err error) error {
+	if _, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("%w; give the path of a file that can be read", err)
 	}
 	return err
 }

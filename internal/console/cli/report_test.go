@@ -78,7 +78,7 @@ func TestReportFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = r.Write(&stdout, built())
-	if err == nil || code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is still in Redis: loadctl report x") || len(names(t, dir)) != 1 {
+	if err == nil || Code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is still in Redis: loadctl report x") || len(names(t, dir)) != 1 {
 		t.Errorf("%v, %v", err, names(t, dir))
 	}
 }
@@ -147,7 +147,7 @@ func TestReportFiles(t *testing.T) {
 		}
 	}
 	twice := filepath.Join(t.TempDir(), "x.md")
-	if err := reportTo(t, twice, "--out", twice).Check(); err == nil || code(err) != CodeConfig || !strings.Contains(err.Error(), "is given twice; leave one out") {
+	if err := reportTo(t, twice, "--out", twice).Check(); err == nil || Code(err) != CodeConfig || !strings.Contains(err.Error(), "is given twice; leave one out") {
 		t.Error(err)
 	}
 }
@@ -168,7 +168,7 @@ func TestReportEndings(t *testing.T) {
 			args = append(args, "-o", c.output)
 		}
 		err := reportTo(t, filepath.Join(t.TempDir(), c.name), args...).Check()
-		if (err != nil) != (c.says != "") || err != nil && (code(err) != CodeConfig || !strings.Contains(err.Error(), c.says)) {
+		if (err != nil) != (c.says != "") || err != nil && (Code(err) != CodeConfig || !strings.Contains(err.Error(), c.says)) {
 			t.Errorf("--out %s -o %q: %v, want %q", c.name, c.output, err, c.says)
 		}
 	}
@@ -184,7 +184,7 @@ func TestReportFilesFail(t *testing.T) {
 	var stdout bytes.Buffer
 	err := r.Write(&stdout, built())
 	files := names(t, temporary)
-	if err == nil || code(err) != CodeOther || len(files) != 1 || !strings.HasPrefix(files[0], "b.md.") || !strings.HasPrefix(stdout.String(), "{") {
+	if err == nil || Code(err) != CodeOther || len(files) != 1 || !strings.HasPrefix(files[0], "b.md.") || !strings.HasPrefix(stdout.String(), "{") {
 		t.Fatalf("%v, %q, %q", err, files, &stdout)
 	}
 	for _, says := range []string{"a.json: no such file or directory; it is on standard output instead", "; it is in " + filepath.Join(temporary, files[0]) + " instead", "; the report is still in Redis: loadctl report x"} {
@@ -208,7 +208,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 			r := reportTo(t, "", "-o", format)
 			r.Lost = lost
 			err := r.Write(refuses{}, built())
-			if err == nil || code(err) != CodeOther || !strings.Contains(err.Error(), "no space left; "+says) {
+			if err == nil || Code(err) != CodeOther || !strings.Contains(err.Error(), "no space left; "+says) {
 				t.Errorf("%s: %v", format, err)
 			}
 		}
@@ -225,7 +225,7 @@ func TestReportThatNoFormatTakes(t *testing.T) {
 		var stdout bytes.Buffer
 		err := r.Write(&stdout, rep)
 		got, unread := archive.ReadJSON(&stdout)
-		if err == nil || code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is on standard output as JSON instead") || strings.Contains(err.Error(), "lost") {
+		if err == nil || Code(err) != CodeOther || !strings.HasSuffix(err.Error(), "; the report is on standard output as JSON instead") || strings.Contains(err.Error(), "lost") {
 			t.Errorf("%q: %v", args, err)
 		}
 		if unread == nil || !strings.Contains(unread.Error(), "a run of 1e+12 s") { // it refuses the same
@@ -241,14 +241,14 @@ func TestRedisFlag(t *testing.T) {
 		"embedded:": false, "embedded:65536": false, "embedded:-1": false, "embedded:+1": false, "embedded:http": false, "embedded:1:2": false, ":6380": true,
 	} {
 		r := Redis{address: address}
-		if err := r.Check(); (err == nil) != ok || code(err) == CodeOther {
+		if err := r.Check(); (err == nil) != ok || Code(err) == CodeOther {
 			t.Errorf("%q: %v", address, err)
 		}
 		if _, embedded := r.Embedded(); embedded != strings.HasPrefix(address, "embedded") && address != "" {
 			t.Errorf("%q is embedded: %v", address, embedded)
 		} else if embedded && address != "" {
 			_, err := r.Connect(t.Context())
-			if err == nil || code(err) != CodeConfig || !strings.Contains(err.Error(), "the server is in a worker, which prints its address") {
+			if err == nil || Code(err) != CodeConfig || !strings.Contains(err.Error(), "the server is in a worker, which prints its address") {
 				t.Errorf("connecting to %q: %v", address, err)
 			}
 		}

@@ -24,9 +24,14 @@ func Groups() []string {
 func Group(s *pflag.FlagSet, title string) {
 	s.VisitAll(func(f *pflag.Flag) {
 		if f.Annotations[group] == nil {
-			_ = s.SetAnnotation(f.Name, group, []string{title}) // fails only where there is no such flag
+			SetGroup(s, f.Name, title)
 		}
 	})
+}
+
+// SetGroup puts one flag of a set into the group with this title.
+func SetGroup(s *pflag.FlagSet, name, title string) {
+	_ = s.SetAnnotation(name, group, []string{title}) // fails only where there is no such flag
 }
 
 // Ungrouped puts a command's own flags that are in no group into the group Flags.

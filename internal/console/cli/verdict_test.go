@@ -105,7 +105,7 @@ func TestFilesAgreeWithExitCode(t *testing.T) {
 		if m == nil {
 			t.Fatalf("%.200s", page.String())
 		}
-		exit := code(Judged(r))
+		exit := Code(Judged(r))
 		if r.Running || len(r.Thresholds) == 0 {
 			if exit != CodeGood {
 				t.Fatalf("exit code %d of\n%s", exit, page.String())
@@ -136,7 +136,7 @@ func TestFilesAgreeWithExitCode(t *testing.T) {
 func TestIncompleteIsAnError(t *testing.T) {
 	lacks := report.Report{Run: "x", Notes: []string{"worker w: its final snapshot is missing", "b"}}
 	const says = "run x: the report is INCOMPLETE: worker w: its final snapshot is missing; b"
-	if err := Concluded(lacks); err == nil || err.Error() != says || code(err) != CodeOther {
+	if err := Concluded(lacks); err == nil || err.Error() != says || Code(err) != CodeOther {
 		t.Errorf("%v", err)
 	}
 	if err := Judged(lacks); err != nil {
@@ -155,7 +155,7 @@ func TestIncompleteIsAnError(t *testing.T) {
 	} {
 		r := lacks
 		c.change(&r)
-		if err := Concluded(r); code(err) != c.code || err != nil && !strings.HasPrefix(err.Error(), c.says) {
+		if err := Concluded(r); Code(err) != c.code || err != nil && !strings.HasPrefix(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -179,7 +179,7 @@ func TestNoGoodAnswer(t *testing.T) {
 		"nothing":     {report.Report{Run: "x"}, ""},
 	} {
 		err := Judged(c.report)
-		if c.says == "" && err != nil || c.says != "" && (err == nil || code(err) != CodeOther || !strings.HasPrefix(err.Error(), c.says)) {
+		if c.says == "" && err != nil || c.says != "" && (err == nil || Code(err) != CodeOther || !strings.HasPrefix(err.Error(), c.says)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/fleet/orders"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
 // pressed returns the key of a name.
@@ -96,7 +96,7 @@ func TestWrongRate(t *testing.T) {
 	s := tenMinutes(t, 20, 80, 24)
 	s.options.Give = func(context.Context, Order) (string, error) { return "", nil }
 	s.options.Check = func(o Order) error {
-		_, err := run.ParseRateOrder(o.Rate, o.Over)
+		_, err := orders.ParseRate(o.Rate, o.Over)
 		return err
 	}
 	for _, c := range []struct {

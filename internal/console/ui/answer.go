@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/link"
-	"github.com/loadctl/loadctl/internal/fleet/member"
+	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -67,7 +67,7 @@ func fail(w http.ResponseWriter, err error) { refuse(w, status(err), oneLine(err
 
 // status returns the status of an error.
 func status(err error) int {
-	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, run.ErrAlive, member.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder}
+	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, run.ErrAlive, orders.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder}
 	for _, conflict := range conflicts {
 		if errors.Is(err, conflict) {
 			return http.StatusConflict

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/fleet/member"
+	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
@@ -50,7 +50,7 @@ func (s *Server) command(do command) http.HandlerFunc {
 
 // setRate changes the rate of the whole cluster.
 func setRate(ctx context.Context, r *run.Run, _ *http.Request, o order) (any, error) {
-	to, err := run.ParseRateOrder(o.Rate, o.Over)
+	to, err := orders.ParseRate(o.Rate, o.Over)
 	if err != nil {
 		return nil, bad(err)
 	}
@@ -58,7 +58,7 @@ func setRate(ctx context.Context, r *run.Run, _ *http.Request, o order) (any, er
 		return nil, bad(err)
 	}
 	if !o.Force {
-		if err := member.StayAt(ctx, r, to); err != nil {
+		if err := orders.StayAt(ctx, r, to); err != nil {
 			return nil, err
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/fleet/member"
 	"github.com/loadctl/loadctl/internal/fleet/member/membertest"
+	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
@@ -24,7 +24,7 @@ func TestPageKeepsWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	membertest.Join(t, r, "w", pacer.PerSecond(800))
-	if _, err := setRate(t.Context(), r, nil, order{Rate: "900"}); !errors.Is(err, member.ErrLeave) || status(err) != http.StatusConflict {
+	if _, err := setRate(t.Context(), r, nil, order{Rate: "900"}); !errors.Is(err, orders.ErrLeave) || status(err) != http.StatusConflict {
 		t.Errorf("%v", err)
 	}
 	for _, o := range []order{{Rate: "800"}, {Rate: "900", Force: true}} {

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/console/screen"
-	"github.com/loadctl/loadctl/internal/fleet/member"
 	"github.com/loadctl/loadctl/internal/fleet/member/membertest"
+	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
@@ -23,7 +23,7 @@ func TestScreenKeepsWorkers(t *testing.T) {
 		t.Fatal(err)
 	}
 	membertest.Join(t, r, "w", pacer.PerSecond(800))
-	if said, err := give(t.Context(), r, screen.Order{Command: "set-rate", Rate: "900"}); !errors.Is(err, member.ErrLeave) {
+	if said, err := give(t.Context(), r, screen.Order{Command: "set-rate", Rate: "900"}); !errors.Is(err, orders.ErrLeave) {
 		t.Errorf("%q, %v", said, err)
 	}
 	if said, err := give(t.Context(), r, screen.Order{Command: "set-rate", Rate: "800"}); err != nil || said == "set-rate 800: nothing to change" {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/lastly"
 	"github.com/loadctl/loadctl/internal/console/screen"
-	"github.com/loadctl/loadctl/internal/fleet/member"
+	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -44,7 +44,7 @@ func onScreen(ctx context.Context, o Options, in, out *os.File, r *run.Run, take
 	if !o.ReadOnly {
 		options.Give = func(ctx context.Context, order screen.Order) (string, error) { return give(ctx, r, order) }
 		options.Check = func(order screen.Order) error {
-			to, err := run.ParseRateOrder(order.Rate, order.Over)
+			to, err := orders.ParseRate(order.Rate, order.Over)
 			if err != nil {
 				return err
 			}
@@ -87,9 +87,9 @@ func give(ctx context.Context, r *run.Run, o screen.Order) (string, error) {
 	var err error
 	switch o.Command {
 	case "set-rate":
-		var to run.RateOrder
-		if to, err = run.ParseRateOrder(o.Rate, o.Over); err == nil {
-			err = member.StayAt(ctx, r, to)
+		var to orders.Rate
+		if to, err = orders.ParseRate(o.Rate, o.Over); err == nil {
+			err = orders.StayAt(ctx, r, to)
 		}
 		if err == nil {
 			done, err = to.Give(ctx, r)

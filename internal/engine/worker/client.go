@@ -2,7 +2,7 @@ package worker
 
 import "github.com/loadctl/loadctl/targets"
 
-// A Client sends the requests of one shard. It fits a library that blocks (Adapter) and an event loop that owns its
+// A Client sends the requests of one shard. It fits a library that blocks (package blocking) and an event loop that owns its
 // sockets: between two sends the shard is inside Poll, and nowhere else.
 //
 // One goroutine uses it, except for Wake. All times are ns of the local clock that Now reads. This clock MUST be that

@@ -4,7 +4,7 @@
 //	clock := pacer.NewClock()
 //	w := worker.Worker{
 //		ID: "w1", Incarnation: "4711", Server: server, Clock: clock, Journal: journal,
-//		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 64), nil },
+//		NewClient: func(int) (worker.Client, error) { return blocking.New(clock, target, 64), nil },
 //	}
 //	total, err := w.Run(ctx)
 //

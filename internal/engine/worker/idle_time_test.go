@@ -3,6 +3,7 @@ package worker
 import (
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/engine/blocking"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
@@ -95,7 +96,7 @@ func TestWhoConnects(t *testing.T) {
 	}{
 		{"one that connects", telling{connects: true}, true}, {"one that does not", telling{}, false}, {"a new one", plain{}, true},
 	} {
-		a := NewAdapter(pacer.NewClock(), c.target, 1)
+		a := blocking.New(pacer.NewClock(), c.target, 1)
 		if s := stepShard(a, 0, 1, testLimits()); s.connects != c.want {
 			t.Errorf("%s: connects %v", c.name, s.connects)
 		}
@@ -140,7 +141,7 @@ func TestMeasuredOfTheRun(t *testing.T) {
 	const started = 10_000_000
 	now := int64(0)
 	p := publisher{started: func() int64 { return started }, total: record.NewSnapshot("w", "1"), idleTime: &idleTime{}}
-	p.meter = newMeter(func() int64 { return now }, []*shard{{client: new(Adapter)}}, 1)
+	p.meter = newMeter(func() int64 { return now }, []*shard{{client: new(blocking.Client)}}, 1)
 	defer p.meter.Close()
 	for i, c := range []struct{ sent, ends, wall int64 }{{0, started - 200_000, 0}, {3, started + 600_000, 600_000_000}, {0, started + 1_600_000, 1_000_000_000}} {
 		now += 1_000_000_000

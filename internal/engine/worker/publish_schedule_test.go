@@ -9,49 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/publishing"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
 )
-
-// TestRotaSpreadsSnapshots: at most 2,000 snapshots come in a second, and those of one worker are a period apart. In a
-// small fleet they come soon after the second.
-func TestRotaSpreadsSnapshots(t *testing.T) {
-	for _, c := range []struct {
-		workers      int
-		period, last time.Duration
-	}{
-		{1, time.Second, time.Millisecond},
-		{10, time.Second, 5 * time.Millisecond},
-		{1000, time.Second, 500 * time.Millisecond},
-		{3000, 1500 * time.Millisecond, 1500 * time.Millisecond},
-		{10_000, 5 * time.Second, 5 * time.Second},
-	} {
-		const slot = 100 * time.Millisecond
-		load := map[time.Duration]int{}
-		for i := range c.workers {
-			var r publishSchedule
-			r.named(fmt.Sprintf("w%d/0123456789abcdef", i))
-			r.members.Store(int64(c.workers))
-			first := r.after(0)
-			if first > c.last {
-				t.Errorf("of %d, worker %d has its turn at %v", c.workers, i, first)
-			}
-			for at := first; at < time.Minute; {
-				load[at/slot]++
-				next := r.after(at + 1)
-				if next != at+c.period {
-					t.Fatalf("of %d, worker %d comes at %v, then at %v", c.workers, i, at, next)
-				}
-				at = next
-			}
-		}
-		for at, n := range load {
-			if n > 250 { // 200 on the average
-				t.Errorf("of %d workers %d come in the 100 ms from %v", c.workers, n, at*slot)
-			}
-		}
-	}
-}
 
 // busy is a Redis that takes one snapshot after the other and stands still for a while. It also takes snapshots whose
 // sender has given up.
@@ -114,7 +75,7 @@ func TestManyPublishersAndAFrozenRedis(t *testing.T) {
 			all[i] = &busyJournal{busy: redis}
 			p := &publisher{worker: fmt.Sprint("w", i), incarnation: "1", journal: all[i], clock: pacer.NewClock(), started: func() int64 { return 0 }, log: slog.New(slog.DiscardHandler)}
 			p.begin()
-			p.schedule.members.Store(n)
+			p.schedule.Members.Store(n)
 			running.Go(func() { p.run(quit) })
 		}
 		time.Sleep(redis.frozen[0] - time.Millisecond)
@@ -129,7 +90,7 @@ func TestManyPublishersAndAFrozenRedis(t *testing.T) {
 		running.Wait()
 		failed := 0
 		for i, j := range all {
-			if j.last < end-3*record.SnapshotPeriod(n) {
+			if j.last < end-3*publishing.Period(n) {
 				t.Errorf("worker %d published last at %v", i, j.last)
 			}
 			failed += j.fails

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/publishing"
 	"github.com/loadctl/loadctl/internal/engine/self"
 	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/pacer"
@@ -42,7 +43,7 @@ type publisher struct {
 	meter               *self.Meter // nil = the process is not measured
 	idleTime            *idleTime   // of a closed loop; else nil
 	dropped             func() int64
-	schedule            publishSchedule
+	schedule            publishing.Schedule
 	beat                chan<- struct{} // told when it publishes; may be nil
 	// When to publish what was collected, since the start or, before it, since began; 0 = nothing is collected.
 	due time.Duration
@@ -67,7 +68,7 @@ func (p *publisher) snapshot() *record.Snapshot {
 
 func (p *publisher) begin() {
 	p.began = p.clock.Now()
-	p.schedule.named(p.worker + "/" + p.incarnation)
+	p.schedule.Named(p.worker + "/" + p.incarnation)
 	p.interval, p.total, p.early = p.snapshot(), p.snapshot(), p.snapshot()
 }
 
@@ -128,7 +129,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 			default: // the last one was not heard yet
 			}
 			err := p.publish(context.Background(), attemptTimeout)
-			p.schedule.tried(err)
+			p.schedule.Tried(err)
 			p.trouble(err)
 		case <-quit:
 			return
@@ -139,7 +140,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 // turn returns when to publish what was just collected, up to a whole second.
 func (p *publisher) turn() time.Duration {
 	since := p.since()
-	return max(p.schedule.after(since.Truncate(publishEvery)), since+p.schedule.pause)
+	return max(p.schedule.After(since.Truncate(publishEvery)), since+p.schedule.Pause)
 }
 
 // collect adds what the shards recorded since the last call to the interval, the total and the series.
@@ -237,7 +238,7 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 	if gone {
 		err = attempt(context.WithoutCancel(ctx))
 	} else {
-		share := p.schedule.share() // the whole fleet may end at once
+		share := p.schedule.Share() // the whole fleet may end at once
 		time.Sleep(share)
 		err = persist(ctx, share, attempt)
 	}

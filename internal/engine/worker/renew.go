@@ -29,7 +29,7 @@ func (e *engine) renewer(broken <-chan struct{}) *lease.Renewer {
 		Server: e.Server, Sink: e, Clock: e.Clock, Worker: e.ID, Incarnation: e.Incarnation, Weight: e.Weight, Messages: e.Messages,
 		Beat: e.beat, Changed: e.feed.changed, Broken: broken, Drained: e.drained, Restore: e.Restore, Log: e.Log,
 		Observe: func(r lease.Reply, v *lease.View) {
-			e.publisher.schedule.members.Store(r.Members)
+			e.publisher.schedule.Members.Store(r.Members)
 			e.Observe(r, v)
 		},
 	}

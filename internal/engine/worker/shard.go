@@ -76,10 +76,12 @@ type shard struct {
 	next   int64 // when the next slot may leave, as of the last look for due slots
 	rested int64 // no such look before this
 
-	tardy    int64       // lateness above which a slot counts as seen late, ns
-	opening  func() bool // as in opener; nil = the client cannot tell
-	connects bool        // as in connector
-	opens    bool        // the client refused the waiting slots because connections are being opened
+	tardy int64 // lateness above which a slot counts as seen late, ns
+	// Why the last Send was refused: as many connections as allowed are being opened, and not: all are busy. nil = the client
+	// cannot tell.
+	opening  func() bool
+	connects bool // requests use connections; also if the client cannot tell
+	opens    bool // the client refused the waiting slots because connections are being opened
 }
 
 func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l limits) *shard {
@@ -94,9 +96,9 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 		exited:   make(chan struct{}),
 	}
 	s.done = s.completed
-	c, tells := client.(connector)
+	c, tells := client.(interface{ Connects() bool })
 	s.connects = !tells || c.Connects()
-	if c, ok := client.(opener); ok {
+	if c, ok := client.(interface{ Opening() bool }); ok {
 		s.opening = c.Opening
 	}
 	return s

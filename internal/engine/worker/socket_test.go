@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/blocking"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/proof/model"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
@@ -65,7 +66,7 @@ func TestOverSockets(t *testing.T) {
 	w := worker.Worker{
 		ID: "w1", Incarnation: "1", Server: b, Clock: clock, Journal: noJournal{}, Started: b.started, Shards: 2,
 		CatchUp: 10 * time.Second, MaxLag: 10 * time.Second,
-		NewClient: func(int) (worker.Client, error) { return worker.NewAdapter(clock, target, 16), nil },
+		NewClient: func(int) (worker.Client, error) { return blocking.New(clock, target, 16), nil },
 	}
 	total, err := w.Run(t.Context())
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/loadctl/loadctl/internal/engine/blocking"
 	"github.com/loadctl/loadctl/internal/engine/loop"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/pacer"
@@ -24,7 +25,7 @@ import (
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
-// BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the event loop, the Adapter and net/http's own
+// BenchmarkTLS fires as fast as it can over 64 connections with TLS, by the event loop, package blocking and net/http's own
 // client. The server is another process, so the processor time is that of the client:
 //
 //	go test ./internal/engine/worker -run '^$' -bench TLS -benchtime 3s -cpu 1
@@ -32,7 +33,7 @@ func BenchmarkTLS(b *testing.B) {
 	const connections = 64
 	url := startTLS(b)
 	b.Run("loop", func(b *testing.B) { benchmarkLoopTLS(b, url, connections) })
-	b.Run("adapter", func(b *testing.B) { benchmarkAdapterTLS(b, url, connections) })
+	b.Run("blocking", func(b *testing.B) { benchmarkBlockingTLS(b, url, connections) })
 	b.Run("net-http", func(b *testing.B) { benchmarkTransportTLS(b, url, connections) })
 }
 
@@ -76,13 +77,13 @@ func benchmarkLoopTLS(b *testing.B, url string, connections int) {
 	benchmarkClientTLS(b, c, connections)
 }
 
-func benchmarkAdapterTLS(b *testing.B, url string, connections int) {
+func benchmarkBlockingTLS(b *testing.B, url string, connections int) {
 	target, err := client.New(targets.Spec{URL: url, Insecure: true}, targets.Local{MaxConnections: connections})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer target.Close()
-	a := worker.NewAdapter(pacer.NewClock(), target, connections)
+	a := blocking.New(pacer.NewClock(), target, connections)
 	defer a.Close()
 	benchmarkClientTLS(b, a, connections)
 }

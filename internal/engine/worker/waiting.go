@@ -64,24 +64,6 @@ func (w *waiting) keep(wanted func(*pacer.Slot) bool) {
 	}
 }
 
-// opener is a Client that can tell why it refused a request.
-type opener interface {
-	// Opening reports why the last Send was refused: as many connections as allowed are being opened, and not: all
-	// are busy. Callers of Send may call it.
-	Opening() bool
-}
-
-// connector is a Client or a Target that can tell whether its requests use connections. All others are taken to do
-// so.
-type connector interface{ Connects() bool }
-
-// Connects implements connector for the Target. Without connections there are only goroutines; a lack of these is not
-// counted as a lack of connections.
-func (a *Adapter) Connects() bool {
-	t, tells := a.target.(connector)
-	return !tells || t.Connects()
-}
-
 // refused counts n more slots for which there is no connection.
 func (s *shard) refused(n int64) {
 	if n == 0 || !s.connects {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/publishing"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/report/record"
@@ -85,7 +86,7 @@ const (
 
 // snapshotsIn returns when the snapshots of a second are in. Those of more than 2,000 workers come all the time.
 func snapshotsIn(s *run.State) time.Duration {
-	return afterSecond + min(record.SnapshotSpread(s.Members), time.Second)
+	return afterSecond + min(publishing.Spread(s.Members), time.Second)
 }
 
 // lawsAtOnce is how many laws may be read each second. A run with more, because its profile is long, is looked at

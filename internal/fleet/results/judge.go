@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/loadctl/loadctl/internal/engine/publishing"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/report/record"
@@ -173,7 +174,7 @@ func (j *judge) judgeable(ctx context.Context, s *run.State, now int64) (end int
 
 // latest returns after how many seconds a second is judged though snapshots are missing.
 func latest(s *run.State) int64 {
-	return judgeLatest + int64((record.SnapshotPeriod(s.Members)-1)/time.Second)
+	return judgeLatest + int64((publishing.Period(s.Members)-1)/time.Second)
 }
 
 // reportsUntil returns up to when a worker must publish before all that it did is known, µs. A worker that has left

@@ -41,7 +41,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	var reply []string
 	var err error
 	for range 3 {
-		reply, err = lua.Order().Run(ctx, r.Client, append(r.Keys.change(), r.Keys.Snapshots),
+		reply, err = lua.Order().Run(ctx, r.Client, append(r.Keys.Change(), r.Keys.Snapshots),
 			r.UID, r.Keys.Control, id, kind, Who(), what, to, expected).StringSlice()
 		if err == nil || ctx.Err() != nil {
 			break

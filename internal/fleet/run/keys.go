@@ -41,13 +41,13 @@ func KeysOf(name string) Keys {
 func (k Keys) RemovedOf(uid string) string { return k.Removed + ":" + uid }
 
 // change returns the KEYS of the scripts that work on the budget.
-func (k Keys) change() []string {
+func (k Keys) Change() []string {
 	return []string{k.Budget, k.Workers, k.Due, k.ByLoad, k.Unowned, k.Laws, k.Log, k.Events}
 }
 
 // All returns every key that lives as long as the run.
 func (k Keys) All() []string {
-	return append(k.change(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Data)
+	return append(k.Change(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Data)
 }
 
 // Make returns the KEYS of the script that makes a run.

@@ -37,7 +37,7 @@ func (l *Leases) Renew(ctx context.Context, c lease.Call) (lease.Reply, error) {
 	for _, text := range c.Args() {
 		args = append(args, text)
 	}
-	texts, err := l.script.Run(ctx, l.client, l.run.Keys.change(), args...).StringSlice()
+	texts, err := l.script.Run(ctx, l.client, l.run.Keys.Change(), args...).StringSlice()
 	if err != nil {
 		return lease.Reply{}, link.Advise(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/lua"
 )
 
 // The states of a member (lua/state.lua).
@@ -87,9 +88,6 @@ func (a *reading) member(w *Worker, m standing) {
 	}
 }
 
-// kind is the distance of the scores of two kinds of unowned ranges. Unknown ranges are the second kind (lua/ranges.lua).
-const kind = 33554432
-
 // findUnclaimed finds out until when workers unknown to this server may send. While ranges are unknown, somebody may
 // hold them.
 func (a *reading) findUnclaimed(unowned []redis.Z) {
@@ -97,7 +95,7 @@ func (a *reading) findUnclaimed(unowned []redis.Z) {
 		return
 	}
 	for _, z := range unowned {
-		if z.Score >= kind && z.Score < 2*kind {
+		if z.Score >= lua.UnownedKind && z.Score < 2*lua.UnownedKind {
 			a.unclaimed = TimeOf(a.core["grace"]).Add(-leaseMargin)
 			return
 		}

@@ -3,7 +3,7 @@ package run
 import (
 	"time"
 
-	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/internal/engine/publishing"
 )
 
 // Present returns how many workers called recently. Members also counts a dead one until another worker notices, and
@@ -21,5 +21,5 @@ func (s *State) Present() int64 {
 // Silence returns how long a worker that can still report may be silent. Large fleets publish less often, and spread
 // their last snapshots.
 func (s *State) Silence() time.Duration {
-	return 2*time.Second + record.SnapshotPeriod(int64(len(s.Workers)))
+	return 2*time.Second + publishing.Period(int64(len(s.Workers)))
 }

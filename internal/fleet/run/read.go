@@ -80,7 +80,7 @@ func (r *Run) stored(ctx context.Context, much part) (t stateText, err error) {
 		}
 		if much == readAll {
 			t.laws, t.log = slices.Collect(maps.Values(l.Val())), log.Val()
-			sort.Slice(t.laws, func(i, j int) bool { return lawNumber(t.laws[i]) < lawNumber(t.laws[j]) })
+			sort.Slice(t.laws, func(i, j int) bool { return LawNumber(t.laws[i]) < LawNumber(t.laws[j]) })
 		}
 		t.now, err = link.Clock(ctx, r.Client, r.Keys.Budget)
 		return t, err
@@ -138,7 +138,7 @@ func (r *Run) parse(t stateText, much part) (s *State, err error) {
 	if err != nil {
 		return nil, spec.Broken(r.Name, err.Error())
 	}
-	a.times, a.LawCount = newTimeline(a.State.laws, a.cuts), len(a.State.laws)
+	a.times, a.LawCount = pacer.NewTimeline(a.State.laws, a.cuts), len(a.State.laws)
 	a.count()
 	a.Limiter = r.Spec.LimiterText(a.newest(), a.burst)
 	return a.State, nil
@@ -195,8 +195,8 @@ func (a *reading) parseLaws(t stateText) error {
 	return nil
 }
 
-// lawNumber returns the number of a stored law; 0 if there is none.
-func lawNumber(text string) uint64 {
+// LawNumber returns the number of a stored law; 0 if there is none.
+func LawNumber(text string) uint64 {
 	if len(text) < 8 {
 		return 0
 	}
@@ -301,7 +301,7 @@ func (a *reading) audit(t stateText) error {
 	}
 	for _, z := range t.unowned {
 		text, _ := z.Member.(string)
-		if z.Score >= unassignedScore {
+		if z.Score >= lua.UnassignedScore {
 			continue
 		}
 		p, err := lua.Ranges(text)
@@ -317,9 +317,6 @@ func (a *reading) audit(t stateText) error {
 
 // errEntry says that no script has written an entry of the log.
 var errEntry = errors.New("an entry is empty")
-
-// unassignedScore is the lowest score of unowned ranges that are in no target (lua/ranges.lua).
-const unassignedScore = 2 * 33554432
 
 // open counts a range that stays where it is since a slot. Up to an ordinal it is its owner's, and nobody's after.
 func (a *reading) open(owner string, x lua.Range, to int64) {

@@ -22,7 +22,7 @@ func (r *Run) Ready(ctx context.Context) error {
 		return Explain("join run", r.Name, err)
 	}
 	// No run has this uid, so the script reads the state and changes nothing.
-	err := lua.Remove().Run(ctx, r.Client, r.Keys.change(), "nothing."+NewID(), r.Keys.Control, "nobody", Who()).Err()
+	err := lua.Remove().Run(ctx, r.Client, r.Keys.Change(), "nothing."+NewID(), r.Keys.Control, "nobody", Who()).Err()
 	if err != nil {
 		return Explain("join run", r.Name, err)
 	}

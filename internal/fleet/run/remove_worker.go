@@ -55,7 +55,7 @@ func (r *Run) Remove(ctx context.Context, worker string, wait bool) (Worker, err
 			return w, fmt.Errorf("remove worker %s of run %s: %w", worker, r.Name, err)
 		}
 	}
-	status, err := lua.Remove().Run(ctx, r.Client, r.Keys.change(), r.UID, r.Keys.Control, w.ID, Who()).Text()
+	status, err := lua.Remove().Run(ctx, r.Client, r.Keys.Change(), r.UID, r.Keys.Control, w.ID, Who()).Text()
 	if err != nil {
 		return w, Explain("remove worker "+worker+" of run", r.Name, err)
 	}

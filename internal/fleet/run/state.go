@@ -46,19 +46,19 @@ type State struct {
 
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now       time.Time
-	first     pacer.Rate    // the rate at which the schedule begins, or goes on after a pause
-	idle      int64         // those of issued that were nobody's
-	past      int64         // asked for before the state was lost and restored
-	ahead     []pacer.Piece // pieces that are not laws yet
-	queue     []pacer.Piece // all pieces that may still become laws
-	commanded int64         // the last law of a command
-	set       int64         // when the rate that a command set last is in force, µs: some 20 ms after the command
-	every     time.Duration // about how often workers call
-	unclaimed time.Time     // until when workers unknown to Redis may be sending; zero = none is
-	last      pacer.Rate    // rate at the beginning of the newest law that asks for something
-	laws      []pacer.Law   // in the order of their ids
-	cuts      []int64       // how many slots of each law are before its cut
-	times     timeline      // of laws and cuts
+	first     pacer.Rate     // the rate at which the schedule begins, or goes on after a pause
+	idle      int64          // those of issued that were nobody's
+	past      int64          // asked for before the state was lost and restored
+	ahead     []pacer.Piece  // pieces that are not laws yet
+	queue     []pacer.Piece  // all pieces that may still become laws
+	commanded int64          // the last law of a command
+	set       int64          // when the rate that a command set last is in force, µs: some 20 ms after the command
+	every     time.Duration  // about how often workers call
+	unclaimed time.Time      // until when workers unknown to Redis may be sending; zero = none is
+	last      pacer.Rate     // rate at the beginning of the newest law that asks for something
+	laws      []pacer.Law    // in the order of their ids
+	cuts      []int64        // how many slots of each law are before its cut
+	times     pacer.Timeline // of laws and cuts
 }
 
 // Worker is one incarnation of a member, as the budget has it.
@@ -176,7 +176,7 @@ func (s *State) current() pacer.Law {
 
 // lawAt returns the law in force at an instant, in µs. Before the first there is none.
 func (s *State) lawAt(at int64) (in pacer.Law, ok bool) {
-	i := s.times.at(at)
+	i := s.times.At(at)
 	if i < 0 {
 		return in, false
 	}
@@ -201,7 +201,7 @@ func (s *State) rampEnd(at int64) float64 {
 		return 0
 	}
 	end, way = float64(in.R0)/float64(in.Den), cmp.Compare(in.R1, in.R0)
-	for _, l := range s.laws[s.times.at(at):] {
+	for _, l := range s.laws[s.times.At(at):] {
 		if !follow(l.R0, l.R1, l.Den) {
 			return end
 		}
@@ -229,12 +229,12 @@ func (s *State) Peak() float64 {
 
 // AskedAt returns how many slots are due before an instant by all laws: the integral of the rate in force. A law is
 // over when a newer one has begun, even if the clock was set back between them.
-func (s *State) AskedAt(at time.Time) int64 { return s.past + s.times.before(at.UnixMicro()) }
+func (s *State) AskedAt(at time.Time) int64 { return s.past + s.times.Before(at.UnixMicro()) }
 
 // AskedBy returns how many slots are due in [from, to), µs since the start.
 func (s *State) AskedBy(from, to int64) int64 {
 	start := s.StartedAt.UnixMicro()
-	return s.times.between(start+from, start+to)
+	return s.times.Between(start+from, start+to)
 }
 
 // StartedAt returns the run's first t0, µs of the Redis clock; 0 while it waits for its members.

@@ -242,7 +242,7 @@ func TestRateOfACommand(t *testing.T) {
 		if err := a.parseLaws(stateText{laws: []string{text}}); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		a.times = newTimeline(a.State.laws, a.cuts)
+		a.times = pacer.NewTimeline(a.State.laws, a.cuts)
 		if a.count(); a.Rate != c.rate || a.RateThen != c.then {
 			t.Errorf("%s: %s, %v, then %v; want %v, then %v", name, a.Phase, a.Rate, a.RateThen, c.rate, c.then)
 		}

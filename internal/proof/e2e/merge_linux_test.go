@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/blocking"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -61,7 +62,7 @@ func TestMergeIsExact(t *testing.T) {
 			w := worker.Worker{
 				ID: id, Incarnation: incarnation, Server: r.Leases(b.redis.Client()), Clock: clock, Journal: results.NewJournal(r, id, incarnation),
 				NewClient: func(int) (worker.Client, error) {
-					return witness{Client: worker.NewAdapter(clock, target, 50), mu: seen.mu, all: seen.all}, nil
+					return witness{Client: blocking.New(clock, target, 50), mu: seen.mu, all: seen.all}, nil
 				},
 				Shards: 2, MaxLag: spec.MaxLag, CatchUp: spec.CatchUp, DrainTimeout: patience,
 			}

@@ -63,7 +63,7 @@ func Settings(pairs ...uint32) []byte {
 	return Frame(settings, 0, 0, b)
 }
 
-// Number returns a frame whose payload is a number: RST_STREAM or WINDOW_UPDATE.
+// number returns a frame whose payload is a number: RST_STREAM or WINDOW_UPDATE.
 func number(kind byte, stream, n uint32) []byte {
 	return Frame(kind, 0, stream, binary.BigEndian.AppendUint32(nil, n))
 }
