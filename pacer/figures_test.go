@@ -66,7 +66,7 @@ func TestBeforeCountsSlots(t *testing.T) {
 			if due > 10*time.Second {
 				break
 			}
-			// The phase of a law counts in millionths of a slot, so a slot may be due a little from where it is exactly.
+			// The remainder of a law counts in millionths of a slot, so a slot may be due a little from where it is exactly.
 			if least, most := p.Before(due-time.Millisecond), p.Before(due+time.Millisecond); least > k || most < k+1 {
 				t.Fatalf("%s: slot %d is due after %v, where %d to %d are before", text, k, due, least, most)
 			}

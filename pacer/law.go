@@ -15,8 +15,8 @@ import (
 // Endless is the K of a law whose end is not known.
 const Endless int64 = 1 << 52
 
-// phaseUnit is the number of parts of a slot in which the phase C counts.
-const phaseUnit = 1_000_000
+// remainderUnit is the number of parts of a slot in which the remainder C counts.
+const remainderUnit = 1_000_000
 
 // Law is one stretch of the schedule (a generation): the instants at which its slots are due.
 //
@@ -32,7 +32,7 @@ const phaseUnit = 1_000_000
 type Law struct {
 	ID  int64 // generation; later laws have larger ids
 	T0  int64 // where the rate begins, µs of the Redis clock
-	C   int64 // phase: the part of a slot that is left before slot 0, in millionths, 0 … 999,999
+	C   int64 // remainder: the part of a slot that is left before slot 0, in millionths, 0 … 999,999
 	R0  int64 // rate at T0, requests per Den seconds
 	R1  int64 // rate at T0+Dur, requests per Den seconds; R0 = R1 is a constant rate
 	Den int64 // seconds, ≥ 1
@@ -48,7 +48,7 @@ var errFields = errors.New("fields out of range")
 // Check returns an error if the arithmetic of the law is not defined.
 func (l Law) Check() error {
 	switch {
-	case !lawful(l.R0, l.R1, l.Den, l.Dur), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= phaseUnit,
+	case !lawful(l.R0, l.R1, l.Den, l.Dur), l.T0 < 0 || l.T0 > Endless, l.C < 0 || l.C >= remainderUnit,
 		l.K < 0 || l.K > Endless, l.Dur == 0 && l.R0 == 0 && l.K > 0, l.Seed < 0 || l.Seed > poisson.MaxSeed:
 		return errFields
 	}
@@ -58,7 +58,7 @@ func (l Law) Check() error {
 // lawful reports whether the arithmetic is defined for the fields that a Law and a Piece have in common.
 func lawful(r0, r1, den, dur int64) bool {
 	switch {
-	case r0 < 0, r1 < 0, den < 1 || den > maxDen*phaseUnit, dur < 0 || dur > Endless,
+	case r0 < 0, r1 < 0, den < 1 || den > maxDen*remainderUnit, dur < 0 || dur > Endless,
 		r0 != r1 && dur == 0, r0 == r1 && den > maxDen:
 		return false
 	}
@@ -108,7 +108,7 @@ func (l *Law) after(k, c int64) int64 {
 	}
 	r0, r1 := float64(l.R0)/float64(l.Den), float64(l.R1)/float64(l.Den)
 	a := float64(l.R1-l.R0) / float64(l.Den) / (float64(l.Dur) / 1e6)
-	x := float64(k) + float64(c)/phaseUnit
+	x := float64(k) + float64(c)/remainderUnit
 	if x == 0 {
 		return 0 // also where r0 is 0 and the formula is 0/0
 	}
@@ -124,7 +124,7 @@ func (l *Law) after(k, c int64) int64 {
 //
 //	((R0+R1)·Dur − 2·Den·(10⁶·k + c)) / (2·Den·10⁶)
 func (l *Law) rest(k, c int64) float64 {
-	unit := 2 * uint64(l.Den) * phaseUnit
+	unit := 2 * uint64(l.Den) * remainderUnit
 	hi, lo := bits.Mul64(uint64(l.R0)+uint64(l.R1), uint64(l.Dur))
 	passedHi, passedLo := bits.Mul64(uint64(k), unit)
 	passedLo, carry := bits.Add64(passedLo, 2*uint64(l.Den)*uint64(c), 0)
@@ -163,7 +163,7 @@ func (l Law) Asks(t int64) int64 {
 	}
 	num.Mul(num, big.NewInt(e))
 	num.Sub(num, new(big.Int).Mul(big.NewInt(l.C), den))
-	den.Mul(den, big.NewInt(phaseUnit))
+	den.Mul(den, big.NewInt(remainderUnit))
 	num.Add(num, den).Sub(num, big.NewInt(1)) // round up
 	num.Div(num, den)
 	if !num.IsInt64() {

@@ -131,10 +131,10 @@ func TestBeforeIsTheIntegral(t *testing.T) {
 			if l.Before(at) != n {
 				t.Fatalf("%v: %d before T0 + %d µs, %d asked for", l, l.Before(at), at-l.T0, n)
 			}
-			phase := big.NewRat(l.C, 1_000_000)
+			remainder := big.NewRat(l.C, 1_000_000)
 			// Slot k is before at if k + c < area: it holds for n−1, and not for n.
-			last := new(big.Rat).Add(big.NewRat(n-1, 1), phase)
-			next := new(big.Rat).Add(big.NewRat(n, 1), phase)
+			last := new(big.Rat).Add(big.NewRat(n-1, 1), remainder)
+			next := new(big.Rat).Add(big.NewRat(n, 1), remainder)
 			if n < 0 || n > 0 && last.Cmp(all) >= 0 || n < l.K && next.Cmp(all) < 0 {
 				t.Fatalf("%v: Before(T0 + %d µs) = %d, the area is %v", l, at-l.T0, n, all.FloatString(9))
 			}
@@ -270,8 +270,8 @@ func TestCheckOfALaw(t *testing.T) {
 		}
 	}
 	for name, change := range map[string]func(*pacer.Law){
-		"phase negative":            func(l *pacer.Law) { l.C = -1 },
-		"phase of a slot":           func(l *pacer.Law) { l.C = 1_000_000 },
+		"remainder negative":        func(l *pacer.Law) { l.C = -1 },
+		"remainder of a slot":       func(l *pacer.Law) { l.C = 1_000_000 },
 		"rate negative":             func(l *pacer.Law) { l.R0, l.R1 = -5, -5 },
 		"last rate negative":        func(l *pacer.Law) { l.R1, l.Dur = -5, 1 },
 		"no seconds":                func(l *pacer.Law) { l.Den = 0 },

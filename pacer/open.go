@@ -73,9 +73,9 @@ func (l Law) follow(p Piece) Law {
 		next.Seed = poisson.Next(l.Seed)
 		area := new(big.Int).Mul(big.NewInt(l.R0+l.R1), big.NewInt(l.Dur))
 		area.Div(area, big.NewInt(2*l.Den))
-		left := new(big.Int).Mul(big.NewInt(l.K), big.NewInt(phaseUnit))
+		left := new(big.Int).Mul(big.NewInt(l.K), big.NewInt(remainderUnit))
 		left.Add(left, big.NewInt(l.C)).Sub(left, area)
-		next.C = min(max(left.Int64(), 0), phaseUnit-1)
+		next.C = min(max(left.Int64(), 0), remainderUnit-1)
 	}
 	switch {
 	case p.Dur > 0:

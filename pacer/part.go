@@ -13,15 +13,15 @@ func (p Piece) Part(a, b int64) Piece {
 		return out
 	}
 	// The rate inside a ramp is rarely a whole number: count in millionths where they fit.
-	s := float64(phaseUnit)
-	if float64(max(p.R0, p.R1))*phaseUnit > float64(Endless) || p.Den >= phaseUnit {
+	s := float64(remainderUnit)
+	if float64(max(p.R0, p.R1))*remainderUnit > float64(Endless) || p.Den >= remainderUnit {
 		s = 1
 	}
 	at := func(e int64) float64 {
 		return math.Floor(s*(float64(p.R0)+float64(p.R1-p.R0)*(float64(e)/float64(p.Dur))) + 0.5)
 	}
 	r0, r1 := at(a), at(b)
-	if r0 == r1 && float64(p.Den)*s > phaseUnit { // a constant law keeps a small denominator
+	if r0 == r1 && float64(p.Den)*s > remainderUnit { // a constant law keeps a small denominator
 		out.R0 = int64(math.Floor(r0/s + 0.5))
 		out.R1 = out.R0
 		return out

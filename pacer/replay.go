@@ -102,11 +102,11 @@ func parseReplaySettings(options string, given bool) (r replay, err error) {
 func (s settings) factor(name string) (int64, error) {
 	v, ok := s[name]
 	if !ok {
-		return phaseUnit, nil
+		return remainderUnit, nil
 	}
 	delete(s, name)
 	n, err := millionths(v)
-	if err != nil || n <= 0 || n > phaseUnit*phaseUnit {
+	if err != nil || n <= 0 || n > remainderUnit*remainderUnit {
 		return 0, fmt.Errorf("%s=%s: give a number above 0 and up to 1000000, such as 2 or 0.5", name, clip(v))
 	}
 	return n, nil

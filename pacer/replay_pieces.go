@@ -132,7 +132,7 @@ func (r replay) window(us int64) string {
 
 // played returns how long a time in the file takes in the replay, in whole µs: us / speed.
 func (r replay) played(us int64) *big.Int {
-	x := new(big.Int).Mul(big.NewInt(us), big.NewInt(phaseUnit))
+	x := new(big.Int).Mul(big.NewInt(us), big.NewInt(remainderUnit))
 	return x.Div(x, big.NewInt(r.speed))
 }
 
@@ -157,15 +157,15 @@ func (r replay) exact(in *lines, all []step, whole int64) ([]Piece, error) {
 		}
 		part := new(big.Int).Mul(s.requests, big.NewInt(r.scale))
 		asked.Add(asked, new(big.Rat).SetFrac(part, new(big.Int).Exp(big.NewInt(10), big.NewInt(18), nil)))
-		seconds := big.NewRat(b-a, phaseUnit)
+		seconds := big.NewRat(b-a, remainderUnit)
 		rate := new(big.Rat).Sub(asked, made)
 		rate.Quo(rate, seconds)
 		if rate.Cmp(big.NewRat(maxRate, 1)) > 0 {
 			return nil, in.errorf(s.line, "%s requests per second of the replay, at most %d; give a lower speed= or scale=", rate.FloatString(0), maxRate)
 		}
 		if rate.Denom().Cmp(big.NewInt(maxDen)) > 0 {
-			down := new(big.Int).Mul(rate.Num(), big.NewInt(phaseUnit))
-			rate.SetFrac(down.Div(down, rate.Denom()), big.NewInt(phaseUnit))
+			down := new(big.Int).Mul(rate.Num(), big.NewInt(remainderUnit))
+			rate.SetFrac(down.Div(down, rate.Denom()), big.NewInt(remainderUnit))
 		}
 		made.Add(made, new(big.Rat).Mul(rate, seconds))
 		out = append(out, Piece{R0: rate.Num().Int64(), R1: rate.Num().Int64(), Den: rate.Denom().Int64(), Dur: b - a})

@@ -125,7 +125,7 @@ func readLog(in *lines, text string, format accesslog.Format) ([]row, error) {
 			return nil, in.errorf(in.line, "%q %s; remove the line", shown(text), format.Wrong())
 		case r.Timed:
 			second := seconds[r.At]
-			second.rate += phaseUnit
+			second.rate += remainderUnit
 			if second.line == 0 {
 				second.line = in.line
 			}
@@ -145,11 +145,11 @@ func readLog(in *lines, text string, format accesslog.Format) ([]row, error) {
 	}
 	var rows []row
 	for _, t := range slices.Sorted(maps.Keys(seconds)) {
-		second, at := seconds[t], t*phaseUnit
+		second, at := seconds[t], t*remainderUnit
 		if n := len(rows); n > 0 && rows[n-1].at == at { // the end of the second before
 			rows = rows[:n-1]
 		}
-		rows = append(rows, row{at, second.rate, second.line}, row{at: at + phaseUnit})
+		rows = append(rows, row{at, second.rate, second.line}, row{at: at + remainderUnit})
 	}
 	return rows, nil
 }
@@ -236,7 +236,7 @@ func readRow(at, rate string) (row, error) {
 		return row{}, fmt.Errorf("the rate %q is no number; give requests per second, such as 12.5", clip(rate))
 	case r < 0:
 		return row{}, fmt.Errorf("the rate %s is negative; give 0 or more requests per second", clip(rate))
-	case r > maxRate*phaseUnit:
+	case r > maxRate*remainderUnit:
 		return row{}, fmt.Errorf("the rate %s is too high; give at most %d requests per second", clip(rate), maxRate)
 	}
 	return row{at: t, rate: r}, nil
@@ -254,7 +254,7 @@ func readTime(text string) (int64, error) {
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("the time %q is neither a number nor RFC 3339; give seconds, such as 12.5, or 2026-01-31T12:00:00Z", clip(text))
-	case us < -latest*phaseUnit || us > latest*phaseUnit:
+	case us < -latest*remainderUnit || us > latest*remainderUnit:
 		return 0, fmt.Errorf("the time %s is beyond the year 2106; give seconds, not milliseconds", clip(text))
 	}
 	return us, nil
@@ -267,5 +267,5 @@ func millionths(text string) (int64, error) {
 	if err != nil || strings.Trim(text, "0123456789.eE+-") != "" {
 		return 0, errors.New("no number")
 	}
-	return int64(math.Round(max(-9e12, min(f, 9e12)) * phaseUnit)), nil
+	return int64(math.Round(max(-9e12, min(f, 9e12)) * remainderUnit)), nil
 }

@@ -45,7 +45,7 @@ func Next(seed int64) int64 { return seed % (1<<31 - 1) * 16807 % (1<<31 - 1) }
 type Process struct {
 	Seed int64   // 1 … MaxSeed
 	K    int64   // number of slots
-	C    int64   // the law's phase, micro-slots: without an End, the last slot is due before K + C
+	C    int64   // the law's remainder, micro-slots: without an End, the last slot is due before K + C
 	End  float64 // the integral of the whole law, micro-slots; +Inf if it has no end
 }
 

@@ -131,7 +131,7 @@ func (r *Run) follow() {
 			return
 		}
 		n := lease.Law{Prev: l.ID, Cut: l.K, Base: l.Base + l.K, Plan: l.Plan, Piece: l.Piece, End: l.End, ClockEpoch: l.ClockEpoch}
-		n.T0, n.ID, n.C, n.Seed = end, l.ID+1, l.phase(l.K, end), poisson.Next(l.Seed)
+		n.T0, n.ID, n.C, n.Seed = end, l.ID+1, l.remainder(l.K, end), poisson.Next(l.Seed)
 		if l.Stop > 0 {
 			n.End = end
 		}
@@ -152,7 +152,7 @@ func (r *Run) lawAfter(t, t0 int64) (n lease.Law, old law) {
 	old = law{r.laws.All()[i]}
 	cut := min(old.before(t), r.laws.Cut(i))
 	n = lease.Law{Prev: old.ID, Cut: cut, Base: old.Base + cut, Plan: old.Plan, Piece: old.Piece, Left: old.Left, End: old.End, ClockEpoch: old.ClockEpoch}
-	n.ID, n.T0, n.C, n.Seed = r.number(), t0, old.phase(cut, t), poisson.Next(old.Seed)
+	n.ID, n.T0, n.C, n.Seed = r.number(), t0, old.remainder(cut, t), poisson.Next(old.Seed)
 	return n, old
 }
 

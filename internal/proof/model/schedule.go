@@ -59,8 +59,8 @@ func (l *law) when(k int64) int64 {
 	return l.T0 + int64(math.Floor(2*x/(r0+math.Sqrt(max(0, r0*r0+2*a*x)))))
 }
 
-// phase returns the part of a slot that is left at t before the next one, in micro-slots, when cut slots are past.
-func (l *law) phase(cut, t int64) int64 {
+// remainder returns the part of a slot that is left at t before the next one, in micro-slots, when cut slots are past.
+func (l *law) remainder(cut, t int64) int64 {
 	return int64(max(0, min(unit-1, float64(cut)*unit+float64(l.C)-l.area(max(0, t-l.T0)))))
 }
 
