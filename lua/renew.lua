@@ -8,13 +8,13 @@
 --       version: of the list in the last reply, 0 = send the list
 --       leaving: 0 it stays, 1 it hands over what it holds, 2 it sends nothing any more, and leaves with this call
 --       p, clockEpoch: of a claim: all in it is leased until p, µs, in this clock epoch; p −1: no claim
---       7 releases: ranges lo, hi, generation, slot that the worker has given up, each from that slot on
+--       7 releases: ranges lo, hi, law, slot that the worker has given up, each from that slot on
 --       8 claim: such ranges, all that it holds  9 laws learnt elsewhere; with a claim all  10 … the plans they name
 --       A call that only renews ends with 6.
 -- Returns an array, or an error if an argument is wrong:
 --       1 the numbers seq, clockEpoch, now, p, members, wait, version, then "status|epoch". All in the list is leased until
 --         p. The next call is due in `wait` µs.
---       2 the list, if its version is not the call's: ranges lo, hi, generation, slot  3 what of it to give up: lo, hi
+--       2 the list, if its version is not the call's: ranges lo, hi, law, slot  3 what of it to give up: lo, hi
 --       4 laws newer than known  5 … the plans that they name
 --       status: OK; CLAIM (this is another server: call again with a claim); STALE (seq); REPLACED (another process
 --       has this name); GONE (it has left); NOSTATE. Only OK and GONE come with more than the first text, and only if

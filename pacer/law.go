@@ -18,7 +18,7 @@ const Endless int64 = 1 << 52
 // remainderUnit is the number of parts of a slot in which the remainder C counts.
 const remainderUnit = 1_000_000
 
-// Law is one stretch of the schedule (a generation): the instants at which its slots are due.
+// Law is one stretch of the schedule: the instants at which its slots are due.
 //
 // With I(t) the integral of the rate since T0, slot k is due where I(t) = k + c, with c = C/10⁶:
 //
@@ -30,7 +30,7 @@ const remainderUnit = 1_000_000
 //
 // With a Seed the slots are due as if they arrived independently: where I(t) is the k-th place of a poisson.Process.
 type Law struct {
-	ID  int64 // generation; later laws have larger ids
+	ID  int64 // later laws have larger ids
 	T0  int64 // where the rate begins, µs of the Redis clock
 	C   int64 // remainder: the part of a slot that is left before slot 0, in millionths, 0 … 999,999
 	R0  int64 // rate at T0, requests per Den seconds

@@ -2,7 +2,7 @@ package pacer
 
 // Slot is permission for one request.
 type Slot struct {
-	Generation, Number int64
-	Ordinal            int64 // its number in the run: numbers run on through all generations
-	Due                int64 // ns of the Redis clock
+	Law, Number int64
+	Ordinal     int64 // its number in the run: numbers run on through all laws
+	Due         int64 // ns of the Redis clock
 }

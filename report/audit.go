@@ -24,13 +24,13 @@ type Budget struct {
 //	asked  = issued − recalled − overrun + ungranted
 //	sent   = completed + failed + in_flight − followed
 //
-// asked is the integral of the rate in force. A slot at or after the end of its generation was never asked for: it is
+// asked is the integral of the rate in force. A slot at or after the end of its law was never asked for: it is
 // recalled, or overrun if it was sent anyway.
 //
 // A closed loop has no slots; only the last equation holds: see ofLoop and Report.CheckAudit.
 //
 // An incarnation may not have accounted for some of its slots. Such a slot counts as recalled if it may lie at or after
-// the end of its generation. Else it counts as held while the process runs, and as lost when the process is gone. While
+// the end of its law. Else it counts as held while the process runs, and as lost when the process is gone. While
 // the process runs this may still change; asked does not. Right after the server has lost its state and got it back, it
 // does not know who owned earlier slots: they count as held until the workers have reported (Budget.Held).
 type Audit struct {
@@ -39,10 +39,10 @@ type Audit struct {
 	Sent        int64 `json:"sent"`         // requests whose sending began; of a flow of several requests, the first one
 	LateDropped int64 `json:"late_dropped"` // too late to send
 	Skipped     int64 `json:"skipped"`      // owned by no worker
-	Recalled    int64 `json:"recalled"`     // dropped because their generation had ended
+	Recalled    int64 `json:"recalled"`     // dropped because their law had ended
 	Lost        int64 `json:"lost"`         // owned by an incarnation that is gone; fate unknown
 	Held        int64 `json:"held"`         // owned by an incarnation that runs, or that may; not decided yet
-	Overrun     int64 `json:"overrun"`      // beyond the end of their generation, but sent or dropped as late before the worker knew of the end, or that its name was taken
+	Overrun     int64 `json:"overrun"`      // beyond the end of their law, but sent or dropped as late before the worker knew of the end, or that its name was taken
 	Ungranted   int64 `json:"ungranted"`    // asked for but never issued: the limiter granted less than passed, in a run with a limiter
 	Completed   int64 `json:"completed"`    // answered with an expected status
 	Failed      int64 `json:"failed"`       // ended otherwise
@@ -97,7 +97,7 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 }
 
 // Open returns how many slots the incarnation owned and has not accounted for, without those that may lie at or after the
-// end of their generation. Of these it has accounted for as many as it has counted itself.
+// end of their law. Of these it has accounted for as many as it has counted itself.
 func (w WorkerInput) Open() int64 {
 	var told record.Counts
 	if w.Total != nil {

@@ -55,7 +55,7 @@ type WorkerInput struct {
 	Incarnation string           // one process of the worker
 	LastSeen    time.Time        // last contact with the server; zero = never
 	Leased      int64            // slots owned by this incarnation, by the server's count
-	Beyond      int64            // of these, slots at or after the end of their generation
+	Beyond      int64            // of these, slots at or after the end of their law
 	Gone        bool             // no longer running: slots that it did not account for are lost
 	Gaps        int64            // snapshots missing between those received
 	Total       *record.Snapshot // its last cumulative snapshot; nil = none received

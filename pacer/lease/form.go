@@ -126,7 +126,7 @@ func ReadMessage(s string, known *Laws) ([]Law, error) {
 func (s Ranges) pack() string {
 	b := make([]byte, 0, 32*len(s))
 	for _, x := range s {
-		b = pack(b, x.Lo, x.Hi, x.From.G, x.From.K)
+		b = pack(b, x.Lo, x.Hi, x.From.Law, x.From.K)
 	}
 	return string(b)
 }
@@ -143,7 +143,7 @@ func readRanges(s string, of int) (Ranges, error) {
 		if of == 4 {
 			x.From = Pos{v[2], v[3]}
 		}
-		if x.Lo < at || x.Hi <= x.Lo || x.Hi > circle.Units || min(x.From.G, x.From.K) < 0 || max(x.From.G, x.From.K) > most {
+		if x.Lo < at || x.Hi <= x.Lo || x.Hi > circle.Units || min(x.From.Law, x.From.K) < 0 || max(x.From.Law, x.From.K) > most {
 			return nil, fmt.Errorf("ranges are not in order on the circle: %w", errForm)
 		}
 		at = x.Hi

@@ -14,10 +14,10 @@ const (
 )
 
 // Pos is the position of a slot: its law G and its number K in it. Positions are ordered by law, then by slot.
-type Pos struct{ G, K int64 }
+type Pos struct{ Law, K int64 }
 
 // Less reports whether p is before x.
-func (p Pos) Less(x Pos) bool { return p.G < x.G || p.G == x.G && p.K < x.K }
+func (p Pos) Less(x Pos) bool { return p.Law < x.Law || p.Law == x.Law && p.K < x.K }
 
 // Later returns the later one of two positions.
 func Later(a, b Pos) Pos {

@@ -122,7 +122,7 @@ func (l *Laws) Cut(i int) int64 { return l.cuts[i] }
 // Recalled reports whether a slot is known not to be asked for.
 func (l *Laws) Recalled(p Pos) bool {
 	for i := range slices.Backward(l.All()) { // there are few, and it is one of the last
-		if l.all[i].ID == p.G {
+		if l.all[i].ID == p.Law {
 			return p.K >= l.cuts[i]
 		}
 	}
@@ -157,10 +157,10 @@ func (l *Laws) Pos(t int64) Pos {
 //
 //	base of a law = base of the one before + its cut
 func (l *Laws) Ordinal(p Pos) int64 {
-	for i, _ := l.Index(p.G); i < len(l.All()); i++ {
+	for i, _ := l.Index(p.Law); i < len(l.All()); i++ {
 		switch g := &l.all[i]; {
 		case !l.live[i]:
-		case g.ID == p.G:
+		case g.ID == p.Law:
 			return g.Base + min(p.K, l.cuts[i])
 		default:
 			return g.Base

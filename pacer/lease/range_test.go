@@ -25,7 +25,7 @@ func drawRanges(rng *rand.Rand) (s Ranges) {
 		if hi > 64 {
 			break
 		}
-		s = append(s, Range{Lo: lo, Hi: hi, From: Pos{G: lo}})
+		s = append(s, Range{Lo: lo, Hi: hi, From: Pos{Law: lo}})
 		at = hi
 	}
 	return s

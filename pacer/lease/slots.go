@@ -114,7 +114,7 @@ func (s *Slots) Dropped(x *pacer.Slot) {
 	if len(s.dropped) >= mostDropped {
 		clear(s.dropped)
 	}
-	s.dropped[x.Ordinal] = x.Generation
+	s.dropped[x.Ordinal] = x.Law
 }
 
 // Take goes by another View. It ignores one that is not newer. A slot that only the new View admits is given out,
@@ -281,20 +281,20 @@ func (s *Slots) unite() {
 func (s *Slots) seek(c *cursor) {
 	c.law, c.due = -1, never
 	laws := s.view.Laws
-	first, _ := laws.Index(c.next.G)
+	first, _ := laws.Index(c.next.Law)
 	for i := first; i < len(laws.All()); i++ {
 		g, from := &laws.all[i], int64(0)
-		if g.ID > c.end.G {
+		if g.ID > c.end.Law {
 			return
 		}
 		if g.ClockEpoch != s.view.ClockEpoch || !laws.live[i] {
 			continue
 		}
-		if g.ID == c.next.G {
+		if g.ID == c.next.Law {
 			from = c.next.K
 		}
 		stop := laws.cuts[i]
-		if g.ID == c.end.G {
+		if g.ID == c.end.Law {
 			stop = min(stop, c.end.K)
 		}
 		if stop = min(stop, g.Before(c.p)); from < stop {
@@ -330,7 +330,7 @@ func (s *Slots) Next(x *pacer.Slot) bool {
 	}
 	g := &s.view.Laws.all[c.law]
 	q := c.walk.Ordinal()
-	x.Generation, x.Number, x.Ordinal, x.Due = g.ID, q-g.Base, q, c.due
+	x.Law, x.Number, x.Ordinal, x.Due = g.ID, q-g.Base, q, c.due
 	return true
 }
 
@@ -378,7 +378,7 @@ func (s *Slots) overrun(laws *Laws) {
 	old, known := s.view.Laws, len(s.early)
 	for i := range s.cursors {
 		c := &s.cursors[i]
-		last, ok := old.Index(c.next.G)
+		last, ok := old.Index(c.next.Law)
 		for k := last; ok && k >= 0; k-- {
 			if !old.live[k] {
 				continue
@@ -388,11 +388,11 @@ func (s *Slots) overrun(laws *Laws) {
 				taken = min(taken, c.next.K)
 			}
 			j, there := laws.Index(old.all[k].ID)
-			if !there || old.all[k].ID < c.from.G || laws.cuts[j] >= taken && k < last {
+			if !there || old.all[k].ID < c.from.Law || laws.cuts[j] >= taken && k < last {
 				break // nor do earlier laws change
 			}
 			first := laws.cuts[j]
-			if old.all[k].ID == c.from.G {
+			if old.all[k].ID == c.from.Law {
 				first = max(first, c.from.K)
 			}
 			s.countBeyond(c, old.all[k].Base+first, old.all[k].Base+taken)

@@ -16,7 +16,7 @@ func due(shards []*Slots, before int64, got map[Pos]int) {
 		var x pacer.Slot
 		last := int64(0)
 		for ; s.Next(&x) && x.Due < before*1000; s.Pop() {
-			got[Pos{x.Generation, x.Number}]++
+			got[Pos{x.Law, x.Number}]++
 			if x.Due < last {
 				panic(fmt.Sprint("not in the order of time: ", x))
 			}
@@ -142,7 +142,7 @@ func TestSlotsBeyondACut(t *testing.T) {
 	due(shards, 2_000_000, got)
 	asked, of := 0, int64(0)
 	for p := range got {
-		if p.G == 1 && p.K >= 900 {
+		if p.Law == 1 && p.K >= 900 {
 			of++
 		} else {
 			asked++

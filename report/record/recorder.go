@@ -164,10 +164,10 @@ func (r *Recorder) Ungranted(n int64) { r.counts.Ungranted += n }
 // LateDropped counts n ≥ 0 slots dropped because they were too late to send.
 func (r *Recorder) LateDropped(n int64) { r.counts.LateDropped += n }
 
-// Recalled counts n ≥ 0 slots dropped because their generation had ended.
+// Recalled counts n ≥ 0 slots dropped because their law had ended.
 func (r *Recorder) Recalled(n int64) { r.counts.Recalled += n }
 
-// Beyond counts n ≥ 0 slots that were decided on before the worker knew that their generation ends before them.
+// Beyond counts n ≥ 0 slots that were decided on before the worker knew that their law ends before them.
 func (r *Recorder) Beyond(n int64) { r.counts.Beyond += n }
 
 // MadeUp counts n ≥ 0 slots that were not sent, because one of those that Beyond counts has the same ordinal.

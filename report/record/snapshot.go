@@ -4,7 +4,7 @@ package record
 type Counts struct {
 	Sent        int64 `json:"sent"`                // requests whose sending began; of a flow of several requests, the first one
 	LateDropped int64 `json:"late_dropped"`        // slots too late to send
-	Recalled    int64 `json:"recalled"`            // slots dropped because their generation had ended
+	Recalled    int64 `json:"recalled"`            // slots dropped because their law had ended
 	Ungranted   int64 `json:"ungranted,omitempty"` // slots that the run's limiter did not grant in time
 	Followed    int64 `json:"followed,omitempty"`  // requests of flows after their first ones, which are in sent
 
@@ -15,7 +15,7 @@ type Counts struct {
 	BytesOut     int64 `json:"bytes_out"`
 	MessagesIn   int64 `json:"messages_in,omitempty"` // received, over protocols that have messages
 	OutOfRange   int64 `json:"out_of_range"`          // latencies, service times and lags above 1 h, each counted; they are in no histogram
-	Beyond       int64 `json:"beyond,omitempty"`      // slots decided on in one of the ways above before the worker knew that their generation ends before them
+	Beyond       int64 `json:"beyond,omitempty"`      // slots decided on in one of the ways above before the worker knew that their law ends before them
 	MadeUp       int64 `json:"made_up,omitempty"`     // slots for which one of Beyond with the same ordinal was sent; they are in no other count
 	SeenLate     int64 `json:"seen_late"`             // slots that the worker itself saw late, sent or dropped, before it asked for a connection
 	Busy         int64 `json:"busy"`                  // slots that found no free connection, and slots dropped because others waited for one

@@ -320,7 +320,7 @@ func (g *granter) head() *lease.Law {
 // law returns the law of a slot; nil if it is not known any more.
 func (g *granter) law(x *pacer.Slot) *lease.Law {
 	laws := g.slots.View().Laws
-	if i, known := laws.Index(x.Generation); known {
+	if i, known := laws.Index(x.Law); known {
 		return &laws.All()[i]
 	}
 	return nil
@@ -338,7 +338,7 @@ func (g *granter) ask(ctx context.Context, local int64) {
 	a, rate := answerOf{call: g.calls, sent: local}, pacer.PerSecond(1)
 	if l := g.head(); l != nil && !g.away {
 		rate = pacer.Rate{Num: l.R0, Den: l.Den}
-		for a.n < min(int64(g.line.len()), maxSlotsPerCall) && g.line.at(int(a.n)).Generation == l.ID {
+		for a.n < min(int64(g.line.len()), maxSlotsPerCall) && g.line.at(int(a.n)).Law == l.ID {
 			a.n++
 		}
 	}
@@ -464,4 +464,4 @@ func (g *granter) countUnsent(reached int64) {
 }
 
 // position returns the position of a slot.
-func position(x *pacer.Slot) lease.Pos { return lease.Pos{G: x.Generation, K: x.Number} }
+func position(x *pacer.Slot) lease.Pos { return lease.Pos{Law: x.Law, K: x.Number} }

@@ -166,7 +166,7 @@ func newFuzz(t *testing.T, r *rand.Rand) *shardFuzz {
 		f.sendOnce()
 	}
 	lo := r.Int64N(circle.Units / 2)
-	f.held = lease.Ranges{{Lo: lo, Hi: circle.Units - r.Int64N(circle.Units/4), From: lease.Pos{G: 1}}}
+	f.held = lease.Ranges{{Lo: lo, Hi: circle.Units - r.Int64N(circle.Units/4), From: lease.Pos{Law: 1}}}
 	f.laws = []lease.Law{law(1, 1_000_000, int64(1+r.IntN(2000)), pacer.Endless)}
 	f.tell()
 	return f

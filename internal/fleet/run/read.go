@@ -297,7 +297,7 @@ func (a *reading) audit(t stateText) error {
 			return fmt.Errorf("the log: %w", cmp.Or(err, errEntry))
 		}
 		x := p[0] // an entry has from and to where a range has from and since
-		a.add(entry[size:], x.Lo, x.Hi, a.laws.Ordinal(lease.Pos{G: x.FromG, K: x.FromK}), min(a.until, a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})))
+		a.add(entry[size:], x.Lo, x.Hi, a.laws.Ordinal(lease.Pos{Law: x.FromG, K: x.FromK}), min(a.until, a.laws.Ordinal(lease.Pos{Law: x.SinceG, K: x.SinceK})))
 	}
 	for _, z := range t.unowned {
 		text, _ := z.Member.(string)
@@ -320,7 +320,7 @@ var errEntry = errors.New("an entry is empty")
 
 // open counts a range that stays where it is since a slot. Up to an ordinal it is its owner's, and nobody's after.
 func (a *reading) open(owner string, x lua.Range, to int64) {
-	since := a.laws.Ordinal(lease.Pos{G: x.SinceG, K: x.SinceK})
+	since := a.laws.Ordinal(lease.Pos{Law: x.SinceG, K: x.SinceK})
 	a.add(owner, x.Lo, x.Hi, since, to)
 	a.add("", x.Lo, x.Hi, max(since, to), a.until)
 }

@@ -202,7 +202,7 @@ func (r *Run) checkClock(now int64) {
 	r.addLaws(l)
 	r.last, r.noExpiryBefore, r.started = now, now+max(2_000_000, 2*r.period()), r.started+delta
 	r.heard += delta
-	at := lease.Pos{G: l.ID}
+	at := lease.Pos{Law: l.ID}
 	for _, m := range r.present() {
 		m.drops += delta
 		r.setHeld(m, m.held.Each(func(s *lease.Range) { s.From = at }))

@@ -60,7 +60,7 @@ func TestAwayForLong(t *testing.T) {
 	renew(two)
 	after := two.View()
 	slots.Take(&after)
-	if !after.Laws.Recalled(lease.Pos{G: went, K: 1000}) {
+	if !after.Laws.Recalled(lease.Pos{Law: went, K: 1000}) {
 		t.Errorf("slot 1000 of law %d is not recalled by %v", went, ids(after.Laws.All()))
 	}
 	if n := slots.Beyond(); n < 300 || n > 500 { // half of 100 a second, for some 8 s

@@ -41,7 +41,7 @@ func (r *Run) start() {
 	}
 	r.next(&l)
 	r.addLaws(l)
-	r.free = r.free.Each(func(s *lease.Range) { s.From = lease.Pos{G: l.ID} })
+	r.free = r.free.Each(func(s *lease.Range) { s.From = lease.Pos{Law: l.ID} })
 	r.follow()
 }
 

@@ -84,5 +84,5 @@ func (r *Run) pos(t int64) lease.Pos {
 		return lease.Pos{}
 	}
 	l := law{laws.All()[i]}
-	return lease.Pos{G: l.ID, K: min(l.before(t), laws.Cut(i))}
+	return lease.Pos{Law: l.ID, K: min(l.before(t), laws.Cut(i))}
 }

@@ -210,7 +210,7 @@ func numbers(text string) (out []int64) {
 
 func whole(text string) (out lease.Ranges) {
 	for v := numbers(text); len(v) > 0; v = v[6:] {
-		out = append(out, lease.Range{Lo: v[0], Hi: v[1], From: lease.Pos{G: v[2], K: v[3]}, Since: lease.Pos{G: v[4], K: v[5]}})
+		out = append(out, lease.Range{Lo: v[0], Hi: v[1], From: lease.Pos{Law: v[2], K: v[3]}, Since: lease.Pos{Law: v[4], K: v[5]}})
 	}
 	return out
 }
@@ -398,7 +398,7 @@ func (s *scripts) checkLog(r *Run, log []string) error {
 		got = append(got, fmt.Sprint(numbers(e[:48]), e[48:]))
 	}
 	for _, e := range r.log[min(int(s.logged), len(r.log)):] {
-		want = append(want, fmt.Sprint([]int64{e.Lo, e.Hi, e.From.G, e.From.K, e.To.G, e.To.K}, e.Owner))
+		want = append(want, fmt.Sprint([]int64{e.Lo, e.Hi, e.From.Law, e.From.K, e.To.Law, e.To.K}, e.Owner))
 	}
 	slices.Sort(got)
 	slices.Sort(want)
@@ -632,7 +632,7 @@ func (w *world) somewhere() lease.Ranges {
 		s := lease.Range{Lo: lo, Hi: hi}
 		if !w.chance(3) && w.r.laws != nil {
 			p := w.r.pos(w.now + w.rng.Int64N(3_000_000) - 1_500_000)
-			s.From = lease.Pos{G: p.G, K: max(0, p.K+w.rng.Int64N(100)-50)}
+			s.From = lease.Pos{Law: p.Law, K: max(0, p.K+w.rng.Int64N(100)-50)}
 		}
 		out = append(out, s)
 		at = hi + w.rng.Int64N(2)*w.rng.Int64N(1<<20)

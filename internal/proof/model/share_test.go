@@ -39,7 +39,7 @@ func TestReleaseWakesTheReceivers(t *testing.T) {
 		t.Errorf("before the release: %+v", early)
 	}
 	for i := range leave.Give {
-		leave.Give[i].From = lease.Pos{G: r.laws.Newest().ID, K: 200}
+		leave.Give[i].From = lease.Pos{Law: r.laws.Newest().ID, K: 200}
 	}
 	call(2*second, "c", lease.Call{Leaving: lease.Leaves, Releases: leave.Give})
 	if woken := r.Woken(); !slices.Equal(woken, []string{"a", "b"}) {

@@ -231,7 +231,7 @@ func (y *story) ask(name string) lease.Reply {
 	h := y.workers[name]
 	y.last[name] = h.Call()
 	for _, x := range y.last[name].Releases {
-		y.say("it releases %s from slot %d of law %d on", percent(lease.Ranges{x}), x.From.K, y.number(x.From.G))
+		y.say("it releases %s from slot %d of law %d on", percent(lease.Ranges{x}), x.From.K, y.number(x.From.Law))
 	}
 	return y.both(y.last[name], h.View().Laws)
 }

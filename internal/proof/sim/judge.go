@@ -60,14 +60,14 @@ func (w *world) judge() Result {
 	}
 	marks := map[int64][]mark{}
 	for _, x := range w.sends {
-		for int64(len(marks[x.gen])) <= x.k {
-			marks[x.gen] = append(marks[x.gen], make([]mark, 1+len(marks[x.gen]))...)
+		for int64(len(marks[x.law])) <= x.k {
+			marks[x.law] = append(marks[x.law], make([]mark, 1+len(marks[x.law]))...)
 		}
-		m := &marks[x.gen][x.k]
+		m := &marks[x.law][x.k]
 		if m.decided++; m.decided == 2 {
 			r.Contested++
 			if w.Trace != nil {
-				w.traceSlot(x.gen, x.k)
+				w.traceSlot(x.law, x.k)
 			}
 		}
 		if !x.late && !x.again {
@@ -127,9 +127,9 @@ func (w *world) count(r *Result) {
 	decided := map[string]int64{}
 	for _, x := range w.sends {
 		switch {
-		case x.gen < laws.All()[0].ID: // asked for before the run was lost; a worker that restores it knows some seconds
+		case x.law < laws.All()[0].ID: // asked for before the run was lost; a worker that restores it knows some seconds
 			continue
-		case x.k >= cuts[x.gen]:
+		case x.k >= cuts[x.law]:
 			if !x.again {
 				r.Overrun++
 			}
@@ -141,7 +141,7 @@ func (w *world) count(r *Result) {
 				r.MadeUp++
 			}
 			r.Sent++
-			sent[(x.due-zero-w.server.skews[x.gen])/int64(time.Second)]++
+			sent[(x.due-zero-w.server.skews[x.law])/int64(time.Second)]++
 		}
 		m := w.nodes[x.node]
 		decided[m.Name+"/"+m.Incarnation]++
@@ -232,11 +232,11 @@ func (w *world) floor() float64 {
 }
 
 // traceSlot traces who decided on a slot.
-func (w *world) traceSlot(gen, k int64) {
+func (w *world) traceSlot(law, k int64) {
 	for _, x := range w.sends {
-		if x.gen == gen && x.k == k {
+		if x.law == law && x.k == k {
 			m := w.nodes[x.node]
-			w.trace("judge", "generation %d slot %d: %s/%s at %v, late %v", gen, k, m.Name, m.Incarnation, time.Duration(x.at), x.late)
+			w.trace("judge", "law %d slot %d: %s/%s at %v, late %v", law, k, m.Name, m.Incarnation, time.Duration(x.at), x.late)
 		}
 	}
 }
@@ -246,7 +246,7 @@ func (w *world) traceOrdinal(q int64) {
 	for _, x := range w.sends {
 		if x.ordinal == q {
 			m := w.nodes[x.node]
-			w.trace("judge", "ordinal %d: generation %d slot %d: %s/%s at %v, late %v, again %v", q, x.gen, x.k, m.Name, m.Incarnation, time.Duration(x.at), x.late, x.again)
+			w.trace("judge", "ordinal %d: law %d slot %d: %s/%s at %v, late %v, again %v", q, x.law, x.k, m.Name, m.Incarnation, time.Duration(x.at), x.late, x.again)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (s *shard) decide(before int64, now bool) {
 	}
 	var x pacer.Slot
 	for ; s.slots.Next(&x) && x.Due < before*1000; s.slots.Pop() {
-		d := send{gen: x.Generation, k: x.Number, ordinal: x.Ordinal, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
+		d := send{law: x.Law, k: x.Number, ordinal: x.Ordinal, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
 		d.again = s.slots.Again(&x)
 		if now || x.Due < s.at*1000 {
 			d.at = s.now

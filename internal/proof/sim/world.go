@@ -48,7 +48,7 @@ type world struct {
 
 // A send is one slot that was sent, or dropped as late, or not sent because its ordinal had been sent before.
 type send struct {
-	gen, k, ordinal, at, due int64 // due by the Redis clock
+	law, k, ordinal, at, due int64 // due by the Redis clock
 	node                     int32
 	late, again              bool
 }
