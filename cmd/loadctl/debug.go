@@ -28,7 +28,7 @@ version of the state.`,
 				return err
 			}
 			defer cli.Close(client)
-			err = dump.Dump(c.Context(), client, args[0], c.OutOrStdout())
+			err = dump.Run(c.Context(), client, args[0], c.OutOrStdout())
 			if errors.Is(err, run.ErrNoRun) {
 				return cli.Config(err)
 			}

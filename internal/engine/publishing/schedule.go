@@ -42,7 +42,7 @@ func (s *Schedule) Share() time.Duration {
 	return time.Duration(s.hash * float64(Spread(s.Members.Load())))
 }
 
-// after returns the first instant of this worker at or after another one, both since the start of the run.
+// After returns the first instant of this worker at or after another one, both since the start of the run.
 func (s *Schedule) After(since time.Duration) time.Duration {
 	period, share := Period(s.Members.Load()), s.Share()
 	rounds := (since - share + period - 1) / period

@@ -1,3 +1,8 @@
+// Package dump writes the stored state of a run for people, with the names that lua/table.go gives its numbers.
+//
+//	err := dump.Run(ctx, client, "checkout", os.Stdout)
+//
+// It only reads. It also writes what it can of a damaged run.
 package dump
 
 import (
@@ -18,10 +23,10 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// Dump writes the stored state of a run for people, with the names of lua/table.go. It reads key after key, so a run that
+// Run writes the stored state of a run for people, with the names of lua/table.go. It reads key after key, so a run that
 // goes on may change meanwhile. What cannot be read it names instead of giving up. It returns ErrNoRun if nothing is stored.
 // The description is left out: it may have secrets.
-func Dump(ctx context.Context, client rdb.Client, name string, w io.Writer) error {
+func Run(ctx context.Context, client rdb.Client, name string, w io.Writer) error {
 	k := run.KeysOf(name)
 	if n, err := client.Exists(ctx, k.Change()...).Result(); err != nil {
 		return run.Explain("read run", name, err)

@@ -40,7 +40,7 @@ func KeysOf(name string) Keys {
 // RemovedOf returns the key that tells the workers of a run that it was removed and not lost.
 func (k Keys) RemovedOf(uid string) string { return k.Removed + ":" + uid }
 
-// change returns the KEYS of the scripts that work on the budget.
+// Change returns the KEYS of the scripts that work on the budget.
 func (k Keys) Change() []string {
 	return []string{k.Budget, k.Workers, k.Due, k.ByLoad, k.Unowned, k.Laws, k.Log, k.Events}
 }
