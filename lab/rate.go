@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/output/svg"
-	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
+	"github.com/loadctl/loadctl/lab/plot"
 )
 
 // A paced is a shot at a rate, with how late its requests arrived.
@@ -19,10 +19,10 @@ type paced struct {
 	late []int64 // lateness against the ideal schedule, ns, sorted
 }
 
-func (p paced) in(window time.Duration) float64 { return 100 * arrivals.Spread(p.window, window) }
+func (p paced) in(window time.Duration) float64 { return 100 * evenness.Spread(p.window, window) }
 func (p paced) in10() float64                   { return p.in(10 * time.Millisecond) }
 func (p paced) in100() float64                  { return p.in(100 * time.Millisecond) }
-func (p paced) gaps() float64                   { return arrivals.GapVariation(p.window) }
+func (p paced) gaps() float64                   { return evenness.GapVariation(p.window) }
 func (p paced) errorPercent() float64           { return 100 * p.excess() }
 func (p paced) missed() float64                 { return math.Abs(p.errorPercent()) }
 func (p paced) p50() float64                    { return p.lateness(0.5) }
@@ -81,7 +81,7 @@ func pacing(shooters []contender[shot], rate int) []contender[paced] {
 			if err != nil {
 				return paced{}, err
 			}
-			return paced{got, arrivals.Lateness(got.window, float64(rate))}, nil
+			return paced{got, evenness.Lateness(got.window, float64(rate))}, nil
 		}})
 	}
 	return all
@@ -128,18 +128,18 @@ func rateGoals(s *section, rounds contest[paced], rate int, precise, economical 
 
 // ratePlots draws, for each tool, the round with the median lateness.
 func ratePlots(s *section, rounds contest[paced]) {
-	var late, gaps []svg.Curve
+	var late, gaps []plot.Curve
 	for _, r := range rounds {
 		p := typical(r.turns, paced.p50)
 		if len(p.window) < 2 {
 			continue
 		}
-		late = append(late, svg.Curve{Name: r.name, Values: micros(p.late)})
-		gaps = append(gaps, svg.Curve{Name: r.name, Values: micros(arrivals.Gaps(p.window))})
+		late = append(late, plot.Curve{Name: r.name, Values: micros(p.late)})
+		gaps = append(gaps, plot.Curve{Name: r.name, Values: micros(evenness.Gaps(p.window))})
 	}
 	if len(late) > 0 {
-		s.plot("lateness.svg", svg.Distribution("How late requests arrive, 10,000 a second", late), "How late requests arrive")
-		s.plot("gaps.svg", svg.Distribution("Time between two arrivals, 10,000 a second (ideal: all at 100 µs)", gaps), "Time between two arrivals")
+		s.plot("lateness.svg", plot.Distribution("How late requests arrive, 10,000 a second", late), "How late requests arrive")
+		s.plot("gaps.svg", plot.Distribution("Time between two arrivals, 10,000 a second (ideal: all at 100 µs)", gaps), "Time between two arrivals")
 	}
 }
 

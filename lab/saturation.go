@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/output/svg"
+	"github.com/loadctl/loadctl/lab/plot"
 )
 
 // saturation lets each tool fire as fast as it can from one core.
@@ -61,14 +61,14 @@ func besides(s *section, rounds contest[shot], peer string) {
 }
 
 func saturationPlot(s *section, rounds contest[shot]) {
-	var all []svg.Bar
+	var all []plot.Bar
 	for _, r := range rounds {
 		v := of(r.turns, shot.perSecond)
 		low, high := v.span()
-		all = append(all, svg.Bar{Name: r.name, Label: thousands(v.median()), Value: v.median(), Low: low, High: high})
+		all = append(all, plot.Bar{Name: r.name, Label: thousands(v.median()), Value: v.median(), Low: low, High: high})
 	}
 	if len(all) > 0 {
-		s.plot("saturation.svg", svg.Bars("Requests a second from one core, 64 connections", all), "Requests a second from one core")
+		s.plot("saturation.svg", plot.Bars("Requests a second from one core, 64 connections", all), "Requests a second from one core")
 	}
 }
 

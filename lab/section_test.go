@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loadctl/loadctl/internal/output/svg"
+	"github.com/loadctl/loadctl/lab/plot"
 )
 
 func TestRender(t *testing.T) {
@@ -62,7 +62,7 @@ func TestPublish(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := &section{name: "a"}
-	s.plot("p.svg", svg.Bars("Title", []svg.Bar{{Name: "a < b", Value: 2000, Low: 1000, High: 3000}}), "a plot")
+	s.plot("p.svg", plot.Bars("Title", []plot.Bar{{Name: "a < b", Value: 2000, Low: 1000, High: 3000}}), "a plot")
 	for range 2 { // the second time changes nothing
 		if err := publish(file, s, s.render()); err != nil {
 			t.Fatal(err)

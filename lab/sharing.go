@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 )
 
 // sharing lets more and more processes send one rate together.
@@ -108,7 +108,7 @@ func teamTable(s *section, rounds contest[*outcome]) {
 			fmt.Sprintf("%.1f", of(r.turns, (*outcome).micros).median()), times(ratio(rounds, (*outcome).micros, r.name, one)),
 			spanned(of(r.turns, (*outcome).redisShare), "%.2f"),
 			fmt.Sprintf("%.0f", of(r.turns, func(o *outcome) float64 { return float64(o.calls) / o.took.Seconds() }).median()),
-			fmt.Sprintf("%.1f", of(r.turns, func(o *outcome) float64 { return 100 * arrivals.Spread(o.window, 10*time.Millisecond) }).median()),
+			fmt.Sprintf("%.1f", of(r.turns, func(o *outcome) float64 { return 100 * evenness.Spread(o.window, 10*time.Millisecond) }).median()),
 			fmt.Sprintf("%.0f", of(r.turns, (*outcome).mebibytes).median()),
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 )
 
 // Use is how a limiter is used while it is measured.
@@ -60,10 +60,10 @@ func (s *Seen) look(times []int64, m Measurement) {
 		s.Missed = max(0, int64(float64(m.QPS)*m.Duration.Seconds())-s.Arrived)
 	}
 	s.Rate = float64(s.Arrived) / m.Duration.Seconds()
-	s.Most100ms, s.Most10ms = arrivals.MaxInWindow(times, long), arrivals.MaxInWindow(times, short)
+	s.Most100ms, s.Most10ms = evenness.MaxInWindow(times, long), evenness.MaxInWindow(times, short)
 	s.AtBorder = atBorder(times, m.Window)
 	if len(times) > 2 {
-		s.GapVariation = arrivals.GapVariation(times)
+		s.GapVariation = evenness.GapVariation(times)
 	}
 	s.Excess = excess(times, float64(m.QPS))
 	s.Within = s.Excess <= s.Allowed
@@ -77,7 +77,7 @@ func atBorder(times []int64, window time.Duration) (most int) {
 	for border := times[0] + int64(window); border <= times[len(times)-1]+int64(around); border += int64(window) {
 		first, _ := slices.BinarySearch(times, border-int64(around))
 		end, _ := slices.BinarySearch(times, border+int64(around)+1)
-		most = max(most, arrivals.MaxInWindow(times[first:end], short))
+		most = max(most, evenness.MaxInWindow(times[first:end], short))
 	}
 	return most
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 )
 
 const ms = int64(time.Millisecond)
@@ -89,7 +89,7 @@ func TestLook(t *testing.T) {
 	}
 	burst := Seen{Limiter: "gcra", Flags: "--burst", Use: AtOnce, Allowed: 49.9}
 	burst.look(slices.Concat(grid(0, 1, 0), grid(300*ms, 50, 0)), m)
-	if burst.Rate != 51 || burst.Most10ms != 50 || burst.AtBorder != 50 || burst.Within || burst.GapVariation != arrivals.GapVariation(burst.times) {
+	if burst.Rate != 51 || burst.Most10ms != 50 || burst.AtBorder != 50 || burst.Within || burst.GapVariation != evenness.GapVariation(burst.times) {
 		t.Errorf("%+v", burst)
 	}
 	one := Seen{Use: Rush, Allowed: 1}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/console/limiters"
-	"github.com/loadctl/loadctl/internal/output/svg"
+	"github.com/loadctl/loadctl/lab/plot"
 )
 
 // key explains the columns of WriteSeen.
@@ -54,10 +54,10 @@ func (s *Seen) Title() string { return limiters.Limiter{Name: s.Limiter, Flags: 
 
 // Plot draws the arrivals of each 10 ms as SVG: a strip for each row, with lines at the borders of windows.
 func Plot(all []Seen, window time.Duration) string {
-	var strips []svg.Strip
+	var strips []plot.Strip
 	for _, s := range all {
 		kind := slices.Index([]Use{Run, AtOnce, Rush}, s.Use)
-		strips = append(strips, svg.Strip{Name: s.Title() + ", " + string(s.Use), Kind: kind, Counts: s.per10ms()})
+		strips = append(strips, plot.Strip{Name: s.Title() + ", " + string(s.Use), Kind: kind, Counts: s.per10ms()})
 	}
-	return svg.Strips("Arrivals in each 10 ms", short, window, strips)
+	return plot.Strips("Arrivals in each 10 ms", short, window, strips)
 }

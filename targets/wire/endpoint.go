@@ -31,10 +31,8 @@ const (
 	dialsAtOnce = 128                   // a server that pauses for a moment has room for a few hundred that it has not accepted; further ones try again a second later
 )
 
-// Sizes of buffers, in bytes.
-const (
-	ReadBuffer = 4 << 10
-)
+// ReadBuffer is how much is read of a connection at once, in bytes.
+const ReadBuffer = 4 << 10
 
 // EndpointOf returns where connections for u go.
 func EndpointOf(s targets.Spec, u *url.URL, by targets.Routes) Endpoint {

@@ -1,3 +1,9 @@
+// Package svg draws plots for documents and for people: plain SVG that fetches nothing.
+//
+//	picture := svg.Percentiles("latency", 720, []svg.PercentileCurve{{Name: "before", Points: points}})
+//
+// It returns a whole picture as text. It is legible on light and dark backgrounds: the text is grey, the colours have medium
+// brightness, and there is no background of its own. Names may contain any text.
 package svg
 
 import (
@@ -129,7 +135,7 @@ func (f percentileFrame) ticks() []float64 {
 // stroke returns the line style of curves of a kind, which is distinct even without colours.
 func stroke(kind int) string {
 	dashes := []string{"", ` stroke-dasharray="7 3"`, ` stroke-dasharray="2 3"`, ` stroke-dasharray="9 3 2 3"`}[kind%4]
-	return fmt.Sprintf(`stroke="%s" stroke-width="2"%s`, palette(kind), dashes)
+	return fmt.Sprintf(`stroke="%s" stroke-width="2"%s`, Colour(kind), dashes)
 }
 
 // shortened returns the end of a name, which says more than the folders at its beginning.
@@ -138,4 +144,9 @@ func shortened(name string, most int) string {
 		return "…" + string(runes[len(runes)-most+1:])
 	}
 	return name
+}
+
+// Colour returns the colour of the i-th series, i ≥ 0. They differ in brightness too.
+func Colour(i int) string {
+	return []string{"#2f81f7", "#e8590c", "#2da44e", "#bf6fd8", "#c9a227", "#1fa3a3", "#d6336c", "#8a6d4b", "#7a86a8"}[i%9]
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/echotest"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
-	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -178,7 +178,7 @@ func TestArrivals(t *testing.T) {
 	if median := late[len(late)/2]; acceptance() && median > 20*time.Millisecond {
 		t.Errorf("half of the arrivals are more than %v later than the sequence says", median)
 	}
-	if v := arrivals.GapVariation(came); acceptance() && math.Abs(v-1) > 0.05 {
+	if v := evenness.GapVariation(came); acceptance() && math.Abs(v-1) > 0.05 {
 		t.Errorf("the gaps vary by %.3f, want 1.00 ± 0.05", v)
 	} else {
 		t.Logf("earliest %v, median %v; the gaps vary by %.3f", late[0], late[len(late)/2], v)

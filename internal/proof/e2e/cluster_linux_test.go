@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/pacer/limit"
@@ -309,7 +310,7 @@ func (b *bed) wholeAgain(name string) {
 		b.t.Errorf("%d arrived, %+v, complete %v %v", n, a, r.Complete, r.Notes)
 	}
 	// Late requests come together with others.
-	most := arrivals.MaxInWindow(b.web.Arrivals(), window)
+	most := evenness.MaxInWindow(b.web.Arrivals(), window)
 	if bound := int(clusterRate*(window+time.Duration(r.Lag.Max)+machine).Seconds()) + 1; acceptance() && most > bound {
 		b.t.Errorf("%d in %v, at most %d should be", most, window, bound)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/echotest"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/pacer"
@@ -235,7 +236,7 @@ func TestPauseAndResume(t *testing.T) {
 			t.Fatalf("a request arrived %v after the pause and %v before the resumption", when.Sub(paused.At), resumed.At.Sub(when))
 		}
 	}
-	if n, most := arrivals.MaxInWindow(times, time.Second), rate+int(rate*grace.Seconds())+1; n > most {
+	if n, most := evenness.MaxInWindow(times, time.Second), rate+int(rate*grace.Seconds())+1; n > most {
 		t.Errorf("%d in a second, at most %d", n, most)
 	}
 	if took, want := time.Duration(times[len(times)-1]-times[0]), length+resumed.At.Sub(paused.At); took > want+grace+500*time.Millisecond || took < want-grace {
@@ -414,7 +415,7 @@ func TestKilledShare(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 			seconds := b.fullAgain(int(rate), known.Add(c.back), 3)
-			if most := arrivals.MaxInWindow(b.web.Arrivals(), time.Second); most > int(rate+rate/100) {
+			if most := evenness.MaxInWindow(b.web.Arrivals(), time.Second); most > int(rate+rate/100) {
 				t.Errorf("%d in a second", most)
 			}
 			t.Logf("%d arrived, sent %d, lost %d; seconds from %v after the kill: %v", n, a.Sent, a.Lost, c.back, seconds)

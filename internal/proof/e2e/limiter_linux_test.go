@@ -9,7 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
-	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -55,7 +55,7 @@ func (b *bed) bounded(r report.Report, extra int64) {
 	}
 	for w := 10 * time.Millisecond; w <= 2*time.Second; w = w * 3 / 2 {
 		bound := extra + int64(limitedRate*(w+horizon+late).Seconds())
-		if got := int64(arrivals.MaxInWindow(times, w)); got > bound {
+		if got := int64(evenness.MaxInWindow(times, w)); got > bound {
 			b.t.Errorf("%d arrived within %v, at most %d may", got, w, bound)
 		}
 	}
@@ -97,7 +97,7 @@ func TestLimiters(t *testing.T) {
 				b.wholly(r, 5*limitedRate, c.within)
 			}
 			b.bounded(r, c.extra)
-			t.Logf("%d arrived, %d ungranted; most in 10 ms: %d", arrived, r.Audit.Ungranted, arrivals.MaxInWindow(b.web.Arrivals(), 10*time.Millisecond))
+			t.Logf("%d arrived, %d ungranted; most in 10 ms: %d", arrived, r.Audit.Ungranted, evenness.MaxInWindow(b.web.Arrivals(), 10*time.Millisecond))
 		})
 	}
 }

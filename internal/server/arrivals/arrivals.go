@@ -5,7 +5,7 @@
 //	if err != nil { … }
 //	defer srv.Close()
 //	fire(srv.URL())
-//	worst := arrivals.MaxInWindow(srv.Arrivals(), 100*time.Millisecond)
+//	received := srv.Count()
 //
 // Guarantees: every request that was received whole is counted exactly once, before it is answered. So a client that
 // has the answer finds the request in Count, Arrivals and Paths. A request whose connection ended in the middle is not

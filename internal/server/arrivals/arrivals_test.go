@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -295,36 +294,6 @@ func TestTransports(t *testing.T) {
 			t.Errorf("%s: count %d, connections %d, paths %v", s.URL(), s.Count(), s.Connections(), s.Paths())
 		}
 		tr.CloseIdleConnections()
-	}
-}
-
-// Against the definition: look at every pair of arrivals.
-func TestMaxInWindow(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 500 {
-		times := make([]int64, r.IntN(40))
-		for i := range times {
-			times[i] = r.Int64N(60)
-		}
-		slices.Sort(times)
-		w := r.Int64N(70)
-		want := 0
-		for i := range times {
-			for j := i; j < len(times); j++ {
-				if times[j]-times[i] <= w {
-					want = max(want, j-i+1)
-				}
-			}
-		}
-		if got := MaxInWindow(times, time.Duration(w)); got != want {
-			t.Fatalf("%v in %d: got %d, want %d", times, w, got, want)
-		}
-	}
-	if got := MaxInWindow([]int64{1, 1, 2}, 0); got != 2 {
-		t.Errorf("a window of no length: %d", got)
-	}
-	if got := MaxInWindow([]int64{1}, -1); got != 0 {
-		t.Errorf("a negative window: %d", got)
 	}
 }
 

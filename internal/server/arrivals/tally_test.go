@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/proof/evenness"
 )
 
 // lengths are those of loadctl target.
@@ -47,7 +49,7 @@ func TestTallyIsTheDefinition(t *testing.T) {
 			t.Fatalf("%d of %d arrivals", tally.Total(), len(all))
 		}
 		for _, w := range tally.Windows() {
-			if want := MaxInWindow(all, w.Length); w.Most != want {
+			if want := evenness.MaxInWindow(all, w.Length); w.Most != want {
 				t.Fatalf("in %v: got %d, want %d", w.Length, w.Most, want)
 			}
 		}
@@ -114,7 +116,7 @@ func TestMeanRate(t *testing.T) {
 	}
 }
 
-// Unusual windows agree with MaxInWindow, and the empty Tally has nothing.
+// Unusual windows agree with evenness.MaxInWindow, and the empty Tally has nothing.
 func TestTallyOfOddWindows(t *testing.T) {
 	odd := []time.Duration{0, -1, 1}
 	tally := NewTally(odd...)
@@ -125,7 +127,7 @@ func TestTallyOfOddWindows(t *testing.T) {
 	tally.Add(all[:3])
 	tally.Add(all[3:])
 	for i, w := range tally.Windows() {
-		if want := MaxInWindow(all, odd[i]); w.Most != want {
+		if want := evenness.MaxInWindow(all, odd[i]); w.Most != want {
 			t.Errorf("in %d ns: got %d, want %d", odd[i], w.Most, want)
 		}
 	}

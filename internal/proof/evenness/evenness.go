@@ -1,4 +1,8 @@
-package arrivals
+// Package evenness measures how evenly a server was hit: how full the fullest window is, how far apart arrivals are, and how
+// late they came. Arrivals are in ns and sorted, as arrivals.Server.Arrivals returns them.
+//
+//	worst := evenness.MaxInWindow(server.Arrivals(), 100*time.Millisecond)
+package evenness
 
 import (
 	"math"
@@ -22,6 +26,22 @@ func Spread(arrivals []int64, w time.Duration) float64 {
 		}
 	}
 	return variation(counts)
+}
+
+// MaxInWindow returns the most arrivals in any window of length w. Arrivals are in ns and sorted, as Server.Arrivals
+// returns them. Both ends of a window belong to it. This is the strictest reading of "any window": a perfect grid of
+// rate R has R·w + 1, which is the 1 in the bound of the schedule. A negative w contains nothing.
+func MaxInWindow(arrivals []int64, w time.Duration) int {
+	most, first := 0, 0
+	// The fullest window can be moved right until it begins with an arrival, and shortened until it ends with one: so
+	// only pairs of arrivals count.
+	for last, at := range arrivals {
+		for first <= last && at-arrivals[first] > int64(w) {
+			first++
+		}
+		most = max(most, last-first+1)
+	}
+	return most
 }
 
 // Gaps returns the times between consecutive arrivals, in ns, sorted by length.

@@ -1,4 +1,4 @@
-package svg
+package plot
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/output/svg"
 )
 
 // A Strip is one of several small plots, one below the other: a count for each span of time.
@@ -35,10 +37,10 @@ func Strips(title string, span, mark time.Duration, all []Strip) string {
 		if len(s.Counts) > 0 {
 			most = slices.Max(s.Counts)
 		}
-		fmt.Fprintf(&out, `<text x="%d" y="%d" style="fill:%s">%s</text>`, left+3, floor-high-8, palette(s.Kind), html.EscapeString(s.Name))
+		fmt.Fprintf(&out, `<text x="%d" y="%d" style="fill:%s">%s</text>`, left+3, floor-high-8, svg.Colour(s.Kind), html.EscapeString(s.Name))
 		fmt.Fprintf(&out, `<line x1="%d" y1="%d" x2="%d" y2="%d"/>`, left, floor, width-right, floor)
 		fmt.Fprintf(&out, `<text x="%d" y="%d">up to %d</text>`, width-right+8, floor-high+10, most)
-		fmt.Fprintf(&out, `<path fill="%s" d="`, palette(s.Kind))
+		fmt.Fprintf(&out, `<path fill="%s" d="`, svg.Colour(s.Kind))
 		for j, n := range s.Counts {
 			if n > 0 {
 				tall := float64(n) / float64(most) * high

@@ -1,4 +1,4 @@
-package svg
+package plot
 
 import (
 	"encoding/xml"

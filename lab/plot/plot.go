@@ -1,10 +1,10 @@
-// Package svg draws plots for documents and for people: plain SVG that fetches nothing.
+// Package plot draws the plots of the benchmarks, as SVG that fetches nothing.
 //
-//	picture := svg.Bars("Requests a second", []svg.Bar{{Name: "one", Label: "1,000", Value: 1000, Low: 900, High: 1100}})
+//	picture := plot.Bars("Requests a second", []plot.Bar{{Name: "one", Label: "1,000", Value: 1000, Low: 900, High: 1100}})
 //
 // Each function returns a whole picture as text. It is legible on light and dark backgrounds: the text is grey, the
 // colours have medium brightness, and there is no background of its own. Names may contain any text.
-package svg
+package plot
 
 import (
 	"fmt"
@@ -16,11 +16,6 @@ const (
 	width = 720
 	style = `<style>text{font:13px sans-serif;fill:#808890}line{stroke:#80889060}polyline{fill:none;stroke-width:2}</style>`
 )
-
-// palette returns the colours of the series, which differ in brightness too.
-func palette(i int) string {
-	return []string{"#2f81f7", "#e8590c", "#2da44e", "#bf6fd8", "#c9a227", "#1fa3a3", "#d6336c", "#8a6d4b", "#7a86a8"}[i%9]
-}
 
 // open begins a picture.
 func open(out *strings.Builder, title string, height int) {

@@ -1,10 +1,12 @@
-package svg
+package plot
 
 import (
 	"fmt"
 	"html"
 	"math"
 	"strings"
+
+	"github.com/loadctl/loadctl/internal/output/svg"
 )
 
 // A Curve is one line of a plot.
@@ -35,14 +37,14 @@ func Distribution(title string, curves []Curve) string {
 			left, at, width-right, at, left-6, at+4, percent)
 	}
 	for i, c := range curves {
-		fmt.Fprintf(&out, `<polyline stroke="%s" points="`, palette(i))
+		fmt.Fprintf(&out, `<polyline stroke="%s" points="`, svg.Colour(i))
 		const points = 400
 		for p := range points {
 			share := float64(p) / (points - 1)
 			v := c.Values[int(share*float64(len(c.Values)-1))]
 			fmt.Fprintf(&out, "%.1f,%.1f ", x(v), y(share))
 		}
-		fmt.Fprintf(&out, `"/><text x="%d" y="%d" style="fill:%s">%s</text>`+"\n", width-right+10, top+14+20*i, palette(i), html.EscapeString(c.Name))
+		fmt.Fprintf(&out, `"/><text x="%d" y="%d" style="fill:%s">%s</text>`+"\n", width-right+10, top+14+20*i, svg.Colour(i), html.EscapeString(c.Name))
 	}
 	return out.String() + "</svg>\n"
 }
