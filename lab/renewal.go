@@ -189,7 +189,7 @@ func renewOnce(server lease.Server, h *lease.Holder) error {
 	if err != nil {
 		return err
 	}
-	h.Heard(reply.Now, reply)
+	h.Receive(reply.Now, reply)
 	v := h.View()
 	switch {
 	case reply.Status != lease.OK:

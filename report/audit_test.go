@@ -19,16 +19,16 @@ func TestAuditOfOneIncarnation(t *testing.T) {
 		counts                               *record.Snapshot
 		recalled, lost, held, overrun, asked int64
 	}{
-		{name: "all sent", leased: 100, counts: reporttest.Told(record.Counts{Sent: 100, Completed: 100}), asked: 100},
-		{name: "running, holds 10", leased: 100, counts: reporttest.Told(record.Counts{Sent: 90, Completed: 90}), held: 10, asked: 100},
-		{name: "killed, held 10", leased: 100, gone: true, counts: reporttest.Told(record.Counts{Sent: 90, Completed: 90}), lost: 10, asked: 100},
+		{name: "all sent", leased: 100, counts: reporttest.Snapshot(record.Counts{Sent: 100, Completed: 100}), asked: 100},
+		{name: "running, holds 10", leased: 100, counts: reporttest.Snapshot(record.Counts{Sent: 90, Completed: 90}), held: 10, asked: 100},
+		{name: "killed, held 10", leased: 100, gone: true, counts: reporttest.Snapshot(record.Counts{Sent: 90, Completed: 90}), lost: 10, asked: 100},
 		{name: "killed, no snapshot", leased: 100, gone: true, lost: 100, asked: 100},
-		{name: "refused", leased: 100, counts: reporttest.Told(record.Counts{Sent: 90, Ungranted: 10, Completed: 90}), asked: 100},
-		{name: "recalled", leased: 100, beyond: 8, counts: reporttest.Told(record.Counts{Sent: 92, Recalled: 8, Completed: 92}), recalled: 8, asked: 92},
-		{name: "learned too late", leased: 100, beyond: 8, counts: reporttest.Told(record.Counts{Sent: 95, Recalled: 5, Completed: 95}), recalled: 5, overrun: 3, asked: 92},
-		{name: "not yet learned", leased: 100, beyond: 8, counts: reporttest.Told(record.Counts{Sent: 80, Completed: 80}), recalled: 8, held: 12, asked: 92},
-		{name: "killed after a cut", leased: 100, beyond: 8, gone: true, counts: reporttest.Told(record.Counts{Sent: 80, Completed: 80}), recalled: 8, lost: 12, asked: 92},
-		{name: "killed, some overrun", leased: 100, beyond: 8, gone: true, counts: reporttest.Told(record.Counts{Sent: 97, Completed: 97}), recalled: 3, overrun: 5, asked: 92},
+		{name: "refused", leased: 100, counts: reporttest.Snapshot(record.Counts{Sent: 90, Ungranted: 10, Completed: 90}), asked: 100},
+		{name: "recalled", leased: 100, beyond: 8, counts: reporttest.Snapshot(record.Counts{Sent: 92, Recalled: 8, Completed: 92}), recalled: 8, asked: 92},
+		{name: "learned too late", leased: 100, beyond: 8, counts: reporttest.Snapshot(record.Counts{Sent: 95, Recalled: 5, Completed: 95}), recalled: 5, overrun: 3, asked: 92},
+		{name: "not yet learned", leased: 100, beyond: 8, counts: reporttest.Snapshot(record.Counts{Sent: 80, Completed: 80}), recalled: 8, held: 12, asked: 92},
+		{name: "killed after a cut", leased: 100, beyond: 8, gone: true, counts: reporttest.Snapshot(record.Counts{Sent: 80, Completed: 80}), recalled: 8, lost: 12, asked: 92},
+		{name: "killed, some overrun", leased: 100, beyond: 8, gone: true, counts: reporttest.Snapshot(record.Counts{Sent: 97, Completed: 97}), recalled: 3, overrun: 5, asked: 92},
 	} {
 		w := report.WorkerInput{Leased: c.leased, Beyond: c.beyond, Gone: c.gone, Total: c.counts}
 		a := report.NewAudit(report.Budget{Issued: c.leased}, []report.WorkerInput{w})
@@ -82,7 +82,7 @@ func TestAuditAddsUp(t *testing.T) {
 // Any single wrong number is found.
 func TestAuditCheckFindsEachError(t *testing.T) {
 	good := report.NewAudit(report.Budget{Issued: 100}, []report.WorkerInput{{Leased: 100, Beyond: 4,
-		Total: reporttest.Told(record.Counts{Sent: 96, Recalled: 3, LateDropped: 1, Completed: 90, Failed: 5})}})
+		Total: reporttest.Snapshot(record.Counts{Sent: 96, Recalled: 3, LateDropped: 1, Completed: 90, Failed: 5})}})
 	if err := good.Check(); err != nil {
 		t.Fatal(err)
 	}

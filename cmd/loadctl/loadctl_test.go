@@ -132,7 +132,7 @@ func (l *lab) renew() lease.Reply {
 	if err != nil {
 		l.Fatal(err)
 	}
-	l.holder.Heard(reply.Now, reply)
+	l.holder.Receive(reply.Now, reply)
 	return reply
 }
 

@@ -7,7 +7,7 @@
 //
 //	holder := lease.NewHolder("w1", "1", 1)
 //	reply := … holder.Call() …
-//	holder.Heard(now, reply)
+//	holder.Receive(now, reply)
 //	view := holder.View()
 //	slots.Take(&view)
 //	for slots.Next(&x) { … slots.Pop() }

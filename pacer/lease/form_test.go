@@ -141,7 +141,7 @@ func FuzzReply(f *testing.F) {
 		h := NewHolder("w", "1", 1)
 		c := h.Call()
 		r.Seq = c.Seq
-		h.Heard(1_700_000_000_000_000, r)
+		h.Receive(1_700_000_000_000_000, r)
 		view := h.View()
 		slots := NewSlots(0, 2)
 		slots.Take(&view)

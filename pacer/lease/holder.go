@@ -107,7 +107,7 @@ func (h *Holder) Call() Call {
 }
 
 // Heard takes a reply, and may change the View. It reports whether the worker must call again at once.
-func (h *Holder) Heard(now int64, r Reply) (again bool) {
+func (h *Holder) Receive(now int64, r Reply) (again bool) {
 	if h.call == nil || r.Seq != h.call.Seq || r.Status == Stale {
 		return false
 	}

@@ -14,7 +14,7 @@ func TestAgreedFarAhead(t *testing.T) {
 	const now, ahead = 2_000_000, 3_000_000
 	h := NewHolder("w", "1", 1)
 	seq := h.Call().Seq
-	h.Heard(now, Reply{Status: OK, Seq: seq, Epoch: "e", ClockEpoch: 1, Now: now, P: 60_000_000, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)},
+	h.Receive(now, Reply{Status: OK, Seq: seq, Epoch: "e", ClockEpoch: 1, Now: now, P: 60_000_000, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)},
 		List: Ranges{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, Give: Ranges{{Lo: 0, Hi: circle.Units / 2}}})
 	if h.Agreed(h.View().Version, now, now+ahead) {
 		t.Fatal("it releases what its shards have looked at")
@@ -35,7 +35,7 @@ func TestLapse(t *testing.T) {
 	h := NewHolder("w", "1", 1)
 	hear := func(r Reply) {
 		r.Seq, r.Epoch, r.ClockEpoch, r.Now, r.P = h.Call().Seq, "e", 1, now, now+500_000
-		h.Heard(now, r)
+		h.Receive(now, r)
 	}
 	old, again := Ranges{{Lo: 0, Hi: 100, From: Pos{1, 0}}, {Lo: 200, Hi: 300, From: Pos{1, 0}}}, Ranges{{Lo: 200, Hi: 300, From: Pos{1, 60}}}
 	hear(Reply{Status: OK, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)}, List: old, Give: old.Bare()})

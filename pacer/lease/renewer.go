@@ -71,22 +71,22 @@ type Renewer struct {
 	// or if another run has its name. nil: wait for another worker to restore the run.
 	Restore func(context.Context, []Law) error
 
-	holder   *Holder
-	wait     time.Duration // until the next call
-	pause    time.Duration // from the last attempt to the next
-	called   int64         // when the last call was first made, ns
-	heard    int64         // when the last OK reply came, or Run began, ns
-	failing  [2]int64      // from the first to the last failed attempt of a series, ns
-	trying   int           // attempts that have not come back
-	answers  chan answer
-	rtt      roundTrip
-	version  int   // of the View that the Sink has
-	urgent   bool  // make the next call at once
-	lost     int64 // since when replies say NOSTATE, ns; 0 = they do not
-	idle     bool  // the log has said that the lease has ended and Redis does not answer
-	failures outage.Series
-	spread   bool // the next wait is a random part of wait
-	rand     *rand.Rand
+	holder     *Holder
+	wait       time.Duration // until the next call
+	pause      time.Duration // from the last attempt to the next
+	called     int64         // when the last call was first made, ns
+	answeredAt int64         // when the last OK reply came, or Run began, ns
+	failing    [2]int64      // from the first to the last failed attempt of a series, ns
+	trying     int           // attempts that have not come back
+	answers    chan answer
+	rtt        roundTrip
+	version    int   // of the View that the Sink has
+	urgent     bool  // make the next call at once
+	lost       int64 // since when replies say NOSTATE, ns; 0 = they do not
+	idle       bool  // the log has said that the lease has ended and Redis does not answer
+	failures   outage.Series
+	spread     bool // the next wait is a random part of wait
+	rand       *rand.Rand
 }
 
 // answer is the result of one attempt of a call.
@@ -196,7 +196,7 @@ func (r *Renewer) Leave(ctx context.Context, reached int64) error {
 		again := false
 		for n := len(r.answers); n > 0; n-- { // answers to Run's attempts come first
 			if a := <-r.answers; a.err == nil && r.holder.Waiting() && a.seq == r.holder.Call().Seq {
-				r.holder.Heard(r.now(), a.reply)
+				r.holder.Receive(r.now(), a.reply)
 				if len(a.reply.Laws) > 0 { // no reply has brought them before
 					r.publish()
 				}
@@ -238,7 +238,7 @@ func (r *Renewer) defaults() {
 		r.Observe = func(Reply, *View) {}
 	}
 	r.holder, r.wait = NewHolder(r.Worker, r.Incarnation, r.Weight), firstWait
-	r.heard, r.answers = r.Clock.Now(), make(chan answer, maxAttempts+1)
+	r.answeredAt, r.answers = r.Clock.Now(), make(chan answer, maxAttempts+1)
 	r.rand = rand.New(rand.NewPCG(seed(r.Worker+"/"+r.Incarnation), 0))
 }
 
@@ -274,13 +274,13 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 	if a.reply.Status != NoState {
 		r.trouble(nil)
 	}
-	r.wait, r.urgent = max(time.Duration(a.reply.Wait)*time.Microsecond, firstWait), r.holder.Heard(r.now(), a.reply)
+	r.wait, r.urgent = max(time.Duration(a.reply.Wait)*time.Microsecond, firstWait), r.holder.Receive(r.now(), a.reply)
 	r.publish()
 	v := r.holder.View()
 	r.Observe(a.reply, &v)
 	switch a.reply.Status {
 	case OK:
-		r.heard = a.received
+		r.answeredAt = a.received
 		if r.lost != 0 {
 			r.lost = 0
 			r.Log.Info("the run's state is restored")
@@ -302,12 +302,12 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 // silent reports whether the run is over by its laws and Redis has been silent too long to say so. Without a planned
 // end it is never true. A process that slept has heard nothing either: so attempts must have failed for some time.
 func (r *Renewer) silent() bool {
-	return r.Clock.Now()-r.heard > int64(maxSilence) && r.failing[1]-r.failing[0] >= int64(attemptTimeout) && r.holder.view.Laws.Over(r.now())
+	return r.Clock.Now()-r.answeredAt > int64(maxSilence) && r.failing[1]-r.failing[0] >= int64(attemptTimeout) && r.holder.view.Laws.Over(r.now())
 }
 
 // failed notes when an attempt failed. After a gap, in which the process slept, a new series begins.
 func (r *Renewer) failed(at int64) {
-	if r.failing[0] < r.heard || at-r.failing[1] > 2*int64(attemptTimeout) {
+	if r.failing[0] < r.answeredAt || at-r.failing[1] > 2*int64(attemptTimeout) {
 		r.failing[0] = at
 	}
 	r.failing[1] = at

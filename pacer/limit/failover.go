@@ -87,7 +87,7 @@ func (f *Failover) take(ctx context.Context, n int64, all bool, take func(contex
 			known = n
 		}
 		a, err := f.ask(ctx, n, take)
-		heard := f.heard(ctx, known, err)
+		heard := f.note(ctx, known, err)
 		if err == nil {
 			return a, nil
 		}
@@ -134,13 +134,13 @@ func (f *Failover) wait(ctx context.Context, n int64) (granted int64, err error)
 	switch {
 	case f.here():
 		err := f.shared.Wait(ctx, n)
-		if heard := f.heard(ctx, n, err); err != nil {
+		if heard := f.note(ctx, n, err); err != nil {
 			return 0, failed(ctx, heard, err)
 		}
 		return n, nil
 	case f.tries(): // with Take, whose answer comes at once
 		a, err := f.ask(ctx, 1, f.shared.Take)
-		if heard := f.heard(ctx, 1, err); err != nil {
+		if heard := f.note(ctx, 1, err); err != nil {
 			return 0, failed(ctx, heard, err)
 		}
 		if a.Granted == 1 {
@@ -204,7 +204,7 @@ func (f *Failover) here() bool {
 	return !f.away
 }
 
-// tries reports whether the caller must try whether the shared limiter is back. If so, the caller must call heard.
+// tries reports whether the caller must try whether the shared limiter is back. If so, the caller must call note.
 func (f *Failover) tries() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,7 +237,7 @@ func (f *Failover) bound() int64 {
 
 // heard notes the result of a call for n permits. It reports whether the shared limiter has answered, or the caller
 // gave up, which says nothing.
-func (f *Failover) heard(ctx context.Context, n int64, err error) bool {
+func (f *Failover) note(ctx context.Context, n int64, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.trying = false

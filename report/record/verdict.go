@@ -35,27 +35,27 @@ type judged struct {
 // was.
 type rule struct {
 	limit, cause string
-	tell         func(judged) string
+	explain      func(judged) string
 }
 
 // rules lists everything that can be a limit, the worst first: a limit of the worker makes all its figures
 // doubtful.
 func rules() []rule {
 	return []rule{
-		{"generator", "cpu", tellCPU},
-		{"generator", "shard_cpu", tellShard},
-		{"generator", "wait", tellWait},
-		{"generator", "gc_pause", tellPause},
-		{"generator", "late", tellLate},
-		{"generator", "dropped", tellDropped},
-		{"generator", "descriptors", tellClass("descriptors", 0, "found no file descriptor free; raise ulimit -n, or lower --max-connections")},
-		{"generator", "ports", tellClass("ports", 0, "found no local port free; keep connections alive, or widen net.ipv4.ip_local_port_range")},
-		{"machine", "steal", tellSteal},
-		{"generator", "max_in_flight", tellNoRoom},
-		{"endpoint", "opening", tellOpening},
-		{"endpoint", "busy", tellBusy},
-		{"endpoint", "connect", tellClass("connect", ErrorLimit, "got no connection: nothing listens there, or its backlog is full")},
-		{"endpoint", "answers", tellAnswers},
+		{"generator", "cpu", explainCPU},
+		{"generator", "shard_cpu", explainShard},
+		{"generator", "wait", explainWait},
+		{"generator", "gc_pause", explainPause},
+		{"generator", "late", explainLate},
+		{"generator", "dropped", explainDropped},
+		{"generator", "descriptors", explainClass("descriptors", 0, "found no file descriptor free; raise ulimit -n, or lower --max-connections")},
+		{"generator", "ports", explainClass("ports", 0, "found no local port free; keep connections alive, or widen net.ipv4.ip_local_port_range")},
+		{"machine", "steal", explainSteal},
+		{"generator", "max_in_flight", explainNoRoom},
+		{"endpoint", "opening", explainOpening},
+		{"endpoint", "busy", explainBusy},
+		{"endpoint", "connect", explainClass("connect", ErrorLimit, "got no connection: nothing listens there, or its backlog is full")},
+		{"endpoint", "answers", explainAnswers},
 	}
 }
 
@@ -71,7 +71,7 @@ func Verdicts(s *Snapshot, closed bool) []Verdict {
 		if refused && r.cause != "connect" {
 			continue
 		}
-		if text := r.tell(judged{s, closed}); text != "" {
+		if text := r.explain(judged{s, closed}); text != "" {
 			all = append(all, Verdict{Limit: r.limit, Cause: r.cause, Text: text})
 		}
 	}
@@ -84,7 +84,7 @@ func (s *Snapshot) allRefused() bool {
 	return e != nil && e.Count > 0 && e.Count == s.Counts.Failed && s.Counts.Completed == 0
 }
 
-func tellCPU(s judged) string {
+func explainCPU(s judged) string {
 	if s.Self.CPU.Over == 0 {
 		return ""
 	}
@@ -96,8 +96,8 @@ func tellCPU(s judged) string {
 		worstShare(s.Self.CPU), cores(s.Self.Cores), 100*s.Self.CPU.share(), during(s.Self.CPU.Over, s.Self.Wall), more)
 }
 
-// tellShard returns "" if all cores were busy: tellCPU says so.
-func tellShard(s judged) string {
+// explainShard returns "" if all cores were busy: explainCPU says so.
+func explainShard(s judged) string {
 	if s.Self.Shard.Over == 0 || s.Self.Shard.Over <= s.Self.CPU.Over {
 		return ""
 	}
@@ -105,7 +105,7 @@ func tellShard(s judged) string {
 		worstShare(s.Self.Shard), 100*s.Self.Shard.share(), during(s.Self.Shard.Over, s.Self.Wall))
 }
 
-func tellWait(s judged) string {
+func explainWait(s judged) string {
 	l := s.Self.waited()
 	if l.Over == 0 {
 		return ""
@@ -122,7 +122,7 @@ func elsewhere(cpu Load) string {
 	return ", while it used half of its cores or less: other processes used them, or a CPU limit slowed it down"
 }
 
-func tellPause(s judged) string {
+func explainPause(s judged) string {
 	if s.Self.Pause.Over == 0 {
 		return ""
 	}
@@ -130,7 +130,7 @@ func tellPause(s judged) string {
 		worstTime(s.Self.Pause), during(s.Self.Pause.Over, s.Self.Wall))
 }
 
-func tellLate(s judged) string {
+func explainLate(s judged) string {
 	if s.Self.Late == 0 {
 		return ""
 	}
@@ -143,7 +143,7 @@ func tellLate(s judged) string {
 		during(s.Self.Late, s.Self.Wall), by, s.partOfSlots(s.Counts.SeenLate))
 }
 
-func tellDropped(s judged) string {
+func explainDropped(s judged) string {
 	if s.Self.Dropping == 0 {
 		return ""
 	}
@@ -151,7 +151,7 @@ func tellDropped(s judged) string {
 		"raise net.core.rmem_max, add workers, or give it more cores", during(s.Self.Dropping, s.Self.Wall), s.Self.Dropped)
 }
 
-func tellSteal(s judged) string {
+func explainSteal(s judged) string {
 	if s.Self.Steal.Over == 0 {
 		return ""
 	}
@@ -159,7 +159,7 @@ func tellSteal(s judged) string {
 		worstShare(s.Self.Steal), 100*s.Self.Steal.share(), during(s.Self.Steal.Over, s.Self.Wall))
 }
 
-func tellBusy(s judged) string {
+func explainBusy(s judged) string {
 	if s.Self.Full == 0 {
 		return ""
 	}
@@ -167,7 +167,7 @@ func tellBusy(s judged) string {
 		"raise --max-connections, if the endpoint should get more at once", during(s.Self.Full, s.Self.Wall), s.partOfSlots(s.Counts.Busy))
 }
 
-func tellOpening(s judged) string {
+func explainOpening(s judged) string {
 	if s.Self.Opening == 0 {
 		return ""
 	}
@@ -176,7 +176,7 @@ func tellOpening(s judged) string {
 		during(s.Self.Opening, s.Self.Wall), s.partOfSlots(s.Counts.Opening))
 }
 
-func tellNoRoom(s judged) string {
+func explainNoRoom(s judged) string {
 	if s.Self.NoRoom == 0 {
 		return ""
 	}
@@ -185,9 +185,9 @@ func tellNoRoom(s judged) string {
 		during(s.Self.NoRoom, s.Self.Wall), s.partOfSlots(s.Counts.NoRoom))
 }
 
-// tellAnswers says of a closed loop that the worker was not its limit. Seconds in which nothing was sent prove nothing,
+// explainAnswers says of a closed loop that the worker was not its limit. Seconds in which nothing was sent prove nothing,
 // nor do seconds in which the worker waited too long for its cores. Demand contains what the hypervisor took.
-func tellAnswers(s judged) string {
+func explainAnswers(s judged) string {
 	self := &s.Self
 	if !s.closed || s.MostInFlight == 0 || !self.Demand.Known() || self.Demand.share() >= spareLimit {
 		return ""
@@ -204,8 +204,8 @@ func (s *Snapshot) partOfSlots(n int64) string {
 	return units.Percent(min(1, units.Ratio(float64(n), float64(s.Counts.Fired()))))
 }
 
-// tellClass reports failed requests of a class, if they are at least the share limit of all that ended.
-func tellClass(class string, limit float64, what string) func(judged) string {
+// explainClass reports failed requests of a class, if they are at least the share limit of all that ended.
+func explainClass(class string, limit float64, what string) func(judged) string {
 	return func(s judged) string {
 		e := s.Errors[class]
 		if e == nil || e.Count == 0 || float64(e.Count) < limit*float64(s.Counts.Completed+s.Counts.Failed) {

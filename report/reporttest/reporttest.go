@@ -235,15 +235,15 @@ func Fates(rng *rand.Rand, asked *int64) report.WorkerInput {
 	}
 	c.Completed = rng.Int64N(c.Sent + 1)
 	c.Failed = rng.Int64N(c.Sent - c.Completed + 1)
-	w.Total = Told(c)
+	w.Total = Snapshot(c)
 	if rng.IntN(20) == 0 {
 		w.Total = nil // it died before its first snapshot
 	}
 	return w
 }
 
-// Told returns a cumulative snapshot with these counters.
-func Told(c record.Counts) *record.Snapshot {
+// Snapshot returns a cumulative snapshot with these counters.
+func Snapshot(c record.Counts) *record.Snapshot {
 	s := record.NewSnapshot("w", "i")
 	s.Counts = c
 	return s

@@ -46,14 +46,14 @@ type Stream struct {
 	asks    *time.Timer // calls ask
 	ends    time.Time   // when the caller cancels it
 
-	mu       sync.Mutex
-	stream   *quic.Stream       // nil until the server allows it
-	stop     context.CancelFunc // ends the wait for that
-	canceled bool
-	over     bool
-	heard    uint64 // packets that had come when the request began, or before the server was last asked for a sign of life
-	in, out  int
-	err      error
+	mu             sync.Mutex
+	stream         *quic.Stream       // nil until the server allows it
+	stop           context.CancelFunc // ends the wait for that
+	canceled       bool
+	over           bool
+	receivedBefore uint64 // packets that had come when the request began, or before the server was last asked for a sign of life
+	in, out        int
+	err            error
 }
 
 // Begin begins a request on a connection. done is called at its end, by another goroutine, unless it is canceled before.
@@ -61,7 +61,7 @@ func (s *Stream) Begin(c *Conn, r Request, done func(*Stream)) {
 	s.mu.Lock()
 	s.conn, s.request, s.ends = c, r, time.Now().Add(r.Timeout)
 	s.stream, s.over, s.in, s.out, s.err = nil, false, 0, 0, nil
-	s.heard = math.MaxUint64 // a request without a stream says nothing about the server
+	s.receivedBefore = math.MaxUint64 // a request without a stream says nothing about the server
 	if s.asks == nil {
 		s.asks = time.AfterFunc(time.Hour, s.ask)
 		s.asks.Stop()
@@ -108,7 +108,7 @@ func (s *Stream) Canceled() bool {
 func (s *Stream) Silent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.conn.received() == s.heard
+	return s.conn.received() == s.receivedBefore
 }
 
 // Err returns why there is no whole answer; nil if there is. It is http2.ErrUnprocessed if the server says that it did not
@@ -216,7 +216,7 @@ func (s *Stream) open() (*quic.Stream, error) {
 		abandon(stream, http3.CodeCanceled)
 		return nil, context.Canceled
 	}
-	s.stream, s.stop, s.heard = stream, nil, s.conn.received()
+	s.stream, s.stop, s.receivedBefore = stream, nil, s.conn.received()
 	s.askLater()
 	return stream, nil
 }
@@ -237,7 +237,7 @@ func (s *Stream) ask() {
 		return
 	}
 	if before, ok := s.conn.probeServer(); ok {
-		s.heard = before
+		s.receivedBefore = before
 	}
 	s.askLater()
 }

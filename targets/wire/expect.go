@@ -94,7 +94,7 @@ func (e *expectation) addTakes(s targets.Spec) error {
 // err does not determine it.
 func (e *expectation) outcome(a check.Answer, took time.Duration, err error, rest string, session *targets.Session) (out targets.Outcome) {
 	if e.talks {
-		out = e.told(a, took, err, rest, session)
+		out = e.streamOutcome(a, took, err, rest, session)
 	} else {
 		whole := e.view(a)
 		out.Status = whole.Status()

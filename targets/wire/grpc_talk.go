@@ -119,7 +119,7 @@ func newTalkExpectation(s targets.Spec, m *grpc.Method) (e expectation, err erro
 
 // told returns the outcome of a request that is a message on a stream that stays open, without its bytes. err is why there
 // was no reply; rest is the class if err does not determine it.
-func (e *expectation) told(a check.Answer, took time.Duration, err error, rest string, session *targets.Session) targets.Outcome {
+func (e *expectation) streamOutcome(a check.Answer, took time.Duration, err error, rest string, session *targets.Session) targets.Outcome {
 	s, begun := a.(*http2.Stream)
 	switch {
 	case err == nil && e.answers:

@@ -327,22 +327,22 @@ func TestRules(t *testing.T) {
 		says         string
 	}{
 		{"latency:p(99)>+10%", Met, true, "x: latency:p(99)>+10%: met, the difference is +20.0 % (+10.0 % to +30.0 %)"},
-		{"latency:p(99)>+21%", CannotTell, false, "x: latency:p(99)>+21%: cannot tell, the difference is +20.0 % (+10.0 % to +30.0 %)"},
+		{"latency:p(99)>+21%", Undecided, false, "x: latency:p(99)>+21%: cannot tell, the difference is +20.0 % (+10.0 % to +30.0 %)"},
 		{"latency:p(99)>+30%", NotMet, false, "x: latency:p(99)>+30%: not met, the difference is +20.0 % (+10.0 % to +30.0 %)"},
 		{"latency:p(99)<-1%", NotMet, false, ""},
 		{"latency:p(99)<+25%", Met, true, ""},
-		{"latency:p(50)>+10%", CannotTell, false, "cannot tell, the difference is +20.0 % (-10.0 % to +50.0 %)"}, // it may be chance
-		{"latency:p(50)<-5%", CannotTell, false, ""},
+		{"latency:p(50)>+10%", Undecided, false, "cannot tell, the difference is +20.0 % (-10.0 % to +50.0 %)"}, // it may be chance
+		{"latency:p(50)<-5%", Undecided, false, ""},
 		{"latency:p(50)<-10%", NotMet, false, ""},
 		{"latency:p(50)>-20%", Met, true, ""}, // the whole interval
 		{"latency:p(50)<+51%", Met, true, ""},
 		{"rate<-5%", Met, true, "the difference is -10.0 % (-11.0 % to -9.0 %)"},
-		{"rate<-10.5%", CannotTell, false, ""},
+		{"rate<-10.5%", Undecided, false, ""},
 		{"rate<-15%", NotMet, false, ""},
 		{"errors:rate>1%", Met, true, "the difference is +2.0 %"},
-		{"errors:rate>2.5%", CannotTell, false, ""},
+		{"errors:rate>2.5%", Undecided, false, ""},
 		{"errors:rate>3%", NotMet, false, ""},
-		{"latency:avg>10%", CannotTell, true, "x: latency:avg>10%: cannot tell, there is no interval: too short"},
+		{"latency:avg>10%", Undecided, true, "x: latency:avg>10%: cannot tell, there is no interval: too short"},
 	} {
 		rule, err := ParseRule(c.text)
 		if got := rule.Judge(result); err != nil || got.Result != c.result || got.Fails() != c.fails || !strings.Contains(got.String(), c.says) {

@@ -8,9 +8,9 @@ import (
 
 // Results of a condition.
 const (
-	Met        = "met"         // the comparison fails
-	CannotTell = "cannot tell" // there is no interval, or it is too wide
-	NotMet     = "not met"
+	Met       = "met"         // the comparison fails
+	Undecided = "cannot tell" // there is no interval, or it is too wide
+	NotMet    = "not met"
 )
 
 // A Condition is a rule applied to one result.
@@ -25,7 +25,7 @@ type Condition struct {
 
 // Fails tells whether the condition fails the comparison: it is met, or there is no interval.
 func (c Condition) Fails() bool {
-	return c.Result == Met || c.Result == CannotTell && c.Interval == nil
+	return c.Result == Met || c.Result == Undecided && c.Interval == nil
 }
 
 // String formats the condition and its result for people.
@@ -39,7 +39,7 @@ func (c Condition) String() string {
 
 // line is String after a sign for the result.
 func (c Condition) line() string {
-	sign := map[string]string{Met: "✗", CannotTell: "?", NotMet: "✓"}[c.Result]
+	sign := map[string]string{Met: "✗", Undecided: "?", NotMet: "✓"}[c.Result]
 	return sign + " " + c.String()
 }
 
@@ -50,7 +50,7 @@ func (c Condition) severity() int {
 		return 3
 	case c.Fails():
 		return 2
-	case c.Result == CannotTell:
+	case c.Result == Undecided:
 		return 1
 	default:
 		return 0
@@ -75,7 +75,7 @@ func (c *Comparison) Judge(rules []Rule) {
 func (c Comparison) Open() []string {
 	var all []string
 	for _, one := range c.Conditions {
-		if one.Result == CannotTell && !one.Fails() {
+		if one.Result == Undecided && !one.Fails() {
 			all = append(all, one.String())
 		}
 	}

@@ -321,7 +321,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 	c := New(base, others...)
 	for i := range 100 {
-		c.Conditions = append(c.Conditions, Condition{Other: fmt.Sprint(i, evil), FailOn: "rate<-1%", Result: CannotTell, Why: evil})
+		c.Conditions = append(c.Conditions, Condition{Other: fmt.Sprint(i, evil), FailOn: "rate<-1%", Result: Undecided, Why: evil})
 	}
 	for _, name := range Formats().Names() {
 		text := written(t, c, name)

@@ -44,7 +44,7 @@ func ParseRule(text string) (Rule, error) {
 // Judge applies the rule to a result. A rule without an interval fails the comparison too: a service that answers
 // nothing has none.
 func (r Rule) Judge(result Result) Condition {
-	c := Condition{Other: result.Name, FailOn: r.Text, Result: CannotTell}
+	c := Condition{Other: result.Name, FailOn: r.Text, Result: Undecided}
 	for _, row := range result.Rows {
 		if row.Name != r.name {
 			continue
@@ -76,6 +76,6 @@ func (r Rule) judge(change float64, i Interval) string {
 	case farthest <= bound:
 		return NotMet
 	default:
-		return CannotTell
+		return Undecided
 	}
 }

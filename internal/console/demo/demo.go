@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) error {
 		err = context.Cause(playing) // the cause, not the call that it interrupted
 	}
 	if failed, ok := errors.AsType[*workerError](err); ok {
-		failed.tell(o.Err)
+		failed.write(o.Err)
 	}
 	return err
 }
@@ -84,7 +84,7 @@ func perform(ctx context.Context, fail func(error), o Options) error {
 	if err != nil {
 		return err
 	}
-	text, err := told(total, seconds, screen.look)
+	text, err := ending(total, seconds, screen.look)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func perform(ctx context.Context, fail func(error), o Options) error {
 	return check(total, seconds)
 }
 
-// told returns all that is shown after the end: the report, the plot, the verdict, and what to do next.
-func told(total report.Report, seconds []second, l look) (string, error) {
+// ending returns all that is shown after the end: the report, the plot, the verdict, and what to do next.
+func ending(total report.Report, seconds []second, l look) (string, error) {
 	var b strings.Builder
 	b.WriteByte('\n')
 	if err := render.Text(&b, total); err != nil {

@@ -141,7 +141,7 @@ func (e *workerError) Error() string {
 }
 
 // tell writes the worker's last lines.
-func (e *workerError) tell(w io.Writer) {
+func (e *workerError) write(w io.Writer) {
 	for _, line := range e.words {
 		fmt.Fprintf(w, "%s: %s\n", e.id, line)
 	}

@@ -91,7 +91,7 @@ func TestWorkersThatEnd(t *testing.T) {
 	want := "good: run --redis redis://127.0.0.1:1 --run demo --allow-hosts 127.0.0.1 --id good\n"
 	var told bytes.Buffer
 	if e, ok := errors.AsType[*workerError](err); ok {
-		e.tell(&told)
+		e.write(&told)
 	}
 	if told.String() != want || !strings.Contains(err.Error(), "run worker good: it ended with exit status 0; ") {
 		t.Errorf("%v\n%s", err, told.String())

@@ -74,7 +74,7 @@ func live(ctx context.Context, client rdb.Client, name string) error {
 		if reply.Status != want {
 			return fmt.Errorf("renew a lease: status %s of a run that was just begun", reply.Status)
 		}
-		holder.Heard(reply.Now, reply)
+		holder.Receive(reply.Now, reply)
 		return nil
 	}
 	if err := renew(lease.OK); err != nil {

@@ -25,12 +25,12 @@ func wakeUps(ctx context.Context, s *server) Finding {
 	listening := s.whole.(subscriber).Subscribe(ctx, channel)
 	defer func() { _ = listening.Close() }()                         // it was only read from
 	defer context.AfterFunc(ctx, func() { _ = listening.Close() })() // the wait has its own deadline
-	err := heard[*redis.Subscription](ctx, listening)
+	err := received[*redis.Subscription](ctx, listening)
 	if err == nil {
 		err = s.node.Publish(ctx, channel, "").Err() // as a script does; the client of a cluster would use any node
 	}
 	if err == nil {
-		err = heard[*redis.Message](ctx, listening)
+		err = received[*redis.Message](ctx, listening)
 	}
 	if err != nil {
 		return warn("none arrive, so workers hear of a change some 100 ms later: "+err.Error(), remedy(err, "let PUBLISH and SUBSCRIBE through to the server"))
@@ -38,8 +38,8 @@ func wakeUps(ctx context.Context, s *server) Finding {
 	return ok("arrive")
 }
 
-// heard waits for one reply of the expected kind.
-func heard[kind any](ctx context.Context, from *redis.PubSub) error {
+// received waits for one reply of the expected kind.
+func received[kind any](ctx context.Context, from *redis.PubSub) error {
 	reply, err := from.ReceiveTimeout(ctx, wakeTime)
 	if err != nil {
 		return err

@@ -157,7 +157,7 @@ func renewals(t *testing.T, client rdb.Client) func() error {
 		if err != nil {
 			return err
 		}
-		member.Heard(time.Now().UnixMicro(), reply) // the server has this machine's clock
+		member.Receive(time.Now().UnixMicro(), reply) // the server has this machine's clock
 		member.Agreed(member.View().Version, reply.Now, reply.Now)
 		return nil
 	}

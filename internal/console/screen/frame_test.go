@@ -121,7 +121,7 @@ func TestHostileText(t *testing.T) {
 	}
 	s.options.Run = evil
 	s.Show(look)
-	s.tell(evil, true)
+	s.show(evil, true)
 	fmt.Fprintln(s, evil)
 	for _, trouble := range []string{"", evil} {
 		if trouble != "" {

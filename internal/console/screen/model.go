@@ -98,7 +98,7 @@ func (m model) key(k tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 		if k.String() == "y" || k.String() == "Y" {
 			m.screen.order(Order{Command: "stop"})
 		} else {
-			m.screen.tell("not stopped", false)
+			m.screen.show("not stopped", false)
 		}
 		return m, nil
 	}
@@ -123,7 +123,7 @@ func (m model) command(key string) model {
 			continue
 		}
 		if k.why != "" {
-			m.screen.tell(k.why, true)
+			m.screen.show(k.why, true)
 			return m
 		}
 		return m.act(key, v)
@@ -164,7 +164,7 @@ func (m *model) step(v view, factor float64) {
 		rate = m.wanted.rate
 	}
 	if rate == 0 {
-		m.screen.tell("the rate is 0; press r to type one", true)
+		m.screen.show("the rate is 0; press r to type one", true)
 		return
 	}
 	m.wanted = wanted{sixDigits(rate * factor), time.Now()}

@@ -113,7 +113,7 @@ func TestWrongRate(t *testing.T) {
 		{[]string{"r", "2", " ", "o", "v", "e", "r", "enter"}, nil, "rate of the whole cluster: 2 over", `over: "over" is not a duration`},
 		{append([]string{"r"}, strings.Split("2 over 0s\r", "")...), []Order{{"set-rate", "2", "0s"}}, "", ""}, // at once
 	} {
-		s.tell("", false)
+		s.show("", false)
 		var m tea.Model = newModel(s)
 		for _, k := range c.keys {
 			m, _ = m.Update(pressed(map[bool]string{true: "enter", false: k}[k == "\r"]))

@@ -23,9 +23,9 @@ const orderPatience = time.Minute
 func (s *Screen) order(o Order) {
 	select {
 	case s.orders <- o:
-		s.tell(o.Command+" …", false)
+		s.show(o.Command+" …", false)
 	default:
-		s.tell("Redis has not answered earlier commands, so this one was not given", true)
+		s.show("Redis has not answered earlier commands, so this one was not given", true)
 	}
 }
 
@@ -38,7 +38,7 @@ func (s *Screen) obey(ctx context.Context) {
 			if err != nil {
 				said = err.Error()
 			}
-			s.tell(said, err != nil)
+			s.show(said, err != nil)
 		case <-ctx.Done():
 			return
 		}
@@ -58,7 +58,7 @@ func (s *Screen) give(ctx context.Context, o Order) (string, error) {
 }
 
 // tell shows the answer to a command.
-func (s *Screen) tell(what string, refused bool) {
+func (s *Screen) show(what string, refused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said, s.refused, s.saidAt = what, refused, time.Now()

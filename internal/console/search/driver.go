@@ -73,7 +73,7 @@ func (d *Driver) Run(ctx context.Context, s *Search) error {
 		if !drained {
 			m.Why = joined(m.Why, fmt.Sprintf("requests were still in flight %v after it", d.Drain))
 		}
-		s.Tell(m)
+		s.Record(m)
 		if d.Show != nil {
 			d.Show(s.probes[len(s.probes)-1])
 		}

@@ -118,8 +118,8 @@ func New(p Plan) (*Search, error) {
 // Next returns the rate of the next probe; false if the search is over.
 func (s *Search) Next() (rate float64, ok bool) { return s.rate, s.phase != Over }
 
-// Tell records the outcome of the probe at the rate of Next.
-func (s *Search) Tell(m Measured) {
+// Record notes the outcome of the probe at the rate of Next.
+func (s *Search) Record(m Measured) {
 	if s.phase == Over {
 		return
 	}

@@ -48,13 +48,13 @@ func play(t *testing.T, p Plan, probe func(rate float64) Outcome) Result {
 		if n := len(s.Result().Probes); n > 60 || !(rate > 0) || rate > p.To {
 			t.Fatalf("probe %d at %v/s: %+v", n, rate, s.Result())
 		}
-		s.Tell(Measured{Outcome: probe(rate)})
+		s.Record(Measured{Outcome: probe(rate)})
 		r := s.Result()
 		if r.Rate >= r.Failed {
 			t.Fatalf("%v/s passed and %v/s failed: %+v", r.Rate, r.Failed, r.Probes)
 		}
 	}
-	s.Tell(Measured{Outcome: Failed}) // after the end nothing counts
+	s.Record(Measured{Outcome: Failed}) // after the end nothing counts
 	return s.Result()
 }
 

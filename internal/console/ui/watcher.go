@@ -159,7 +159,7 @@ func (w *watcher) look() (wait time.Duration, over bool) {
 		return 0, true
 	case errors.Is(err, run.ErrNoRun):
 		w.hub.drop(w)
-		w.tell(sight{err: err, over: true}, message{event: "gone", data: []byte("{}")})
+		w.pass(sight{err: err, over: true}, message{event: "gone", data: []byte("{}")})
 		return 0, true
 	case err != nil:
 		w.trouble(err)
@@ -216,7 +216,7 @@ func (w *watcher) publish(l results.Look) error {
 	if l.Settled {
 		messages = append(messages, message{"end", []byte("{}")})
 	}
-	w.tell(s, messages...)
+	w.pass(s, messages...)
 	return nil
 }
 
@@ -228,10 +228,10 @@ func (w *watcher) trouble(err error) {
 	told := s.err != nil
 	s.err = err
 	if told {
-		w.tell(s)
+		w.pass(s)
 		return
 	}
-	w.tell(s, troubled(err))
+	w.pass(s, troubled(err))
 }
 
 // troubled is the message of an error.
@@ -243,8 +243,8 @@ func troubled(err error) message {
 	return message{"trouble", data}
 }
 
-// tell keeps what is seen, and passes messages to all pages. It never waits for one.
-func (w *watcher) tell(s sight, messages ...message) {
+// pass keeps what is seen, and passes messages to all pages. It never waits for one.
+func (w *watcher) pass(s sight, messages ...message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.seen = s

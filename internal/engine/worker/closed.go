@@ -11,7 +11,7 @@ import (
 // methods. The publisher reads the sums.
 type idleTime struct {
 	view   *lease.View  // the newest
-	told   int64        // when it came, µs of the Redis clock
+	viewAt int64        // when it came, µs of the Redis clock
 	silent atomic.Int64 // µs: no reply came for longer than the lease
 	paused atomic.Int64 // µs
 }
@@ -20,15 +20,15 @@ type idleTime struct {
 // leased.
 func (s *idleTime) take(now int64, v *lease.View) {
 	if old := s.view; old != nil {
-		silent, _ := v.Laws.Spent(max(s.told, old.P), now)
-		_, paused := v.Laws.Spent(s.told, now)
+		silent, _ := v.Laws.Spent(max(s.viewAt, old.P), now)
+		_, paused := v.Laws.Spent(s.viewAt, now)
 		s.silent.Add(silent)
 		s.paused.Add(paused)
 	}
 	if s.view == nil || s.view.ClockEpoch != v.ClockEpoch {
-		s.told = now
+		s.viewAt = now
 	}
-	s.view, s.told = v, max(s.told, now)
+	s.view, s.viewAt = v, max(s.viewAt, now)
 }
 
 // closeLoop makes the shard a part of a closed loop. Call it before run.

@@ -63,7 +63,7 @@ func TestClosedLoop(t *testing.T) {
 	client.busy = true
 	nothing("busy")
 	client.busy = false
-	s.tell(draining)
+	s.setMode(draining)
 	nothing("leaving")
 	if _, over := s.turn(client.now); !over {
 		t.Error("it does not leave")

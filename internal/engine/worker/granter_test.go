@@ -386,7 +386,7 @@ func TestGrantsTellHowFar(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})
 		h := lease.NewHolder("a", "1", 1)
 		for range 2 {
-			h.Heard(s.redis(), s.model.Renew(s.redis(), h.Call()))
+			h.Receive(s.redis(), s.model.Renew(s.redis(), h.Call()))
 		}
 		time.Sleep(time.Second)
 		v := h.View()

@@ -222,7 +222,7 @@ func (p *pair) heard(id string) int64 {
 	if p.model == nil {
 		return 0
 	}
-	return p.model.Heard(id)
+	return p.model.LastCall(id)
 }
 
 // command gives a command to a run that may be over, or may be as wanted.

@@ -61,7 +61,7 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		e.leave(ctx, r)
 		return e.finish(ctx, nil)
 	case ctx.Err() != nil && e.Closed:
-		e.tell(draining)
+		e.setMode(draining)
 		e.haltAfter(e.MaxLag)
 		e.leave(ctx, r)
 		return e.finish(ctx, nil)
@@ -91,7 +91,7 @@ func (e *engine) drain() {
 	if e.granter != nil {
 		e.granter.drain()
 	}
-	e.tell(draining)
+	e.setMode(draining)
 }
 
 // stop makes the shards drop what is not sent, and the targets what is not written.
@@ -100,7 +100,7 @@ func (e *engine) stop() {
 	if e.granter != nil {
 		e.granter.quit()
 	}
-	e.tell(stopping)
+	e.setMode(stopping)
 }
 
 // haltAfter bounds how late a request may be written that is still connecting when this worker ends: it may not hear of a

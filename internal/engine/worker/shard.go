@@ -112,7 +112,7 @@ func (s *shard) sendOnce() {
 
 // tell changes the mode, unless the shard was told more. The shard sees earlier grants before the mode. Any goroutine may
 // call it.
-func (s *shard) tell(m mode) {
+func (s *shard) setMode(m mode) {
 	for old := s.mode.Load(); old < int32(m) && !s.mode.CompareAndSwap(old, int32(m)); {
 		old = s.mode.Load()
 	}

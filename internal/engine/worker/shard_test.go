@@ -191,7 +191,7 @@ func (f *shardFuzz) change(step int) {
 	}
 	if step > 300 && f.IntN(20) == 0 {
 		f.ending = max(f.ending, mode(1+f.IntN(2)))
-		f.shard.tell(f.ending)
+		f.shard.setMode(f.ending)
 	}
 	f.client.busy = f.IntN(3) == 0
 }
@@ -239,7 +239,7 @@ func (f *shardFuzz) run() record.Counts {
 			f.client.now += f.Int64N(400 * ms)
 		}
 	}
-	f.shard.tell(stopping)
+	f.shard.setMode(stopping)
 	f.turn(f.client.now)
 	reached := f.holding.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
 	f.countUnsent(reached)
@@ -367,7 +367,7 @@ func TestRecalledWhileLeaving(t *testing.T) {
 	s := stepShard(client, 0, 1, l)
 	far := law(1, 2_000_000, 1000, 100)
 	s.given(far)
-	s.tell(draining)
+	s.setMode(draining)
 	if _, over := s.turn(client.now); over || s.empty() {
 		t.Error("it does not send what it has")
 	}

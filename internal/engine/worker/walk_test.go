@@ -179,7 +179,7 @@ func TestWalksAddUp(t *testing.T) {
 			}
 		}
 		b.pass(time.Duration(rng.IntN(4)) * time.Second)
-		b.tell(stopping)
+		b.setMode(stopping)
 		b.halt()
 		b.pass(5 * time.Second)
 		total.Record(b.recorder)
@@ -228,7 +228,7 @@ func TestWalksAtTheEnd(t *testing.T) {
 	b := newWalkBed(t, []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://a/", At: 25 * time.Second}, {Name: "c", URL: "http://a/", At: 40 * time.Second}}}}, 100)
 	b.client.answer = func(r *targets.Result) int64 { return 500 * msec }
 	b.start(0)
-	b.tell(draining)
+	b.setMode(draining)
 	over, turns := false, 0
 	for end := b.client.now + 2*int64(walkTime); !over && b.client.now < end; turns++ {
 		_, over = b.turn(b.client.now)

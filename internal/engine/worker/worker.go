@@ -173,9 +173,9 @@ func (e *engine) open() error {
 	return nil
 }
 
-func (e *engine) tell(m mode) {
+func (e *engine) setMode(m mode) {
 	for _, s := range e.shards {
-		s.tell(m)
+		s.setMode(m)
 	}
 }
 

@@ -69,7 +69,7 @@ func (s *Server) listen(c *server.Peer) *listener {
 	l.busy.Lock() // the command that starts it does not hold the lock yet
 	s.listeners.Store(c, l)
 	go l.take()
-	go l.tell()
+	go l.notify()
 	c.OnDisconnect(func() {
 		s.listeners.Delete(c)
 		s.redis.Lock()
@@ -103,7 +103,7 @@ func (l *listener) take() {
 }
 
 // tell sends the messages to the client.
-func (l *listener) tell() {
+func (l *listener) notify() {
 	for {
 		select {
 		case <-l.more:

@@ -27,7 +27,7 @@ type watch struct {
 	connect   dialer
 	end       func()
 	all       sync.WaitGroup
-	heard     chan struct{} // a Sentinel has told of a change
+	changed   chan struct{} // a Sentinel has published a change
 
 	mu     sync.Mutex
 	master string                // where connections go; "" = not known yet
@@ -36,22 +36,22 @@ type watch struct {
 
 func newWatch(name string, sentinels []Sentinel, connect dialer) *watch {
 	ctx, end := context.WithCancel(context.Background())
-	w := &watch{name: name, sentinels: sentinels, connect: connect, end: end, heard: make(chan struct{}, 1), open: map[net.Conn]struct{}{}}
+	w := &watch{name: name, sentinels: sentinels, connect: connect, end: end, changed: make(chan struct{}, 1), open: map[net.Conn]struct{}{}}
 	for _, s := range sentinels {
-		w.all.Go(func() { w.hear(ctx, s) })
+		w.all.Go(func() { w.follow(ctx, s) })
 	}
 	w.all.Go(func() { w.look(ctx) })
 	return w
 }
 
-// hear passes on what a Sentinel tells, and that it can be heard again.
-func (w *watch) hear(ctx context.Context, s Sentinel) {
+// follow passes on what a Sentinel publishes, and that it answers again.
+func (w *watch) follow(ctx context.Context, s Sentinel) {
 	w.all.Go(func() { listen(ctx, s.lines, s.subscribe) })
 	for {
 		select {
 		case <-s.lines.Wake():
 			select {
-			case w.heard <- struct{}{}:
+			case w.changed <- struct{}{}:
 			default:
 			}
 		case <-ctx.Done():
@@ -66,7 +66,7 @@ func (w *watch) look(ctx context.Context) {
 	defer again.Stop()
 	for {
 		select {
-		case <-w.heard:
+		case <-w.changed:
 		case <-again.C:
 		case <-ctx.Done():
 			return

@@ -96,12 +96,12 @@ type Dialer struct {
 	messages chan []byte
 	wake     chan struct{}
 
-	mu     sync.Mutex
-	places map[string]*place // by address
-	trunks map[*trunk]struct{}
-	closed bool
-	heard  *trunk // the last one on which a subscription was confirmed
-	resp3  bool   // a server has answered in a way that only RESP3 has
+	mu        sync.Mutex
+	places    map[string]*place // by address
+	trunks    map[*trunk]struct{}
+	closed    bool
+	confirmed *trunk // the last one on which a subscription was confirmed
+	resp3     bool   // a server has answered in a way that only RESP3 has
 }
 
 // New returns a Dialer that opens sockets with connect.
@@ -213,10 +213,10 @@ func (d *Dialer) RESP3() bool {
 func (d *Dialer) Lost() <-chan struct{} {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.heard == nil {
+	if d.confirmed == nil {
 		return nil
 	}
-	return d.heard.done
+	return d.confirmed.done
 }
 
 // Close ends all sockets. From now on dialed streams fail.
@@ -252,7 +252,7 @@ func (d *Dialer) deliver(payload []byte) {
 func (d *Dialer) subscribed(t *trunk) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.heard = t
+	d.confirmed = t
 	d.hint()
 }
 

@@ -82,19 +82,19 @@ type judge struct {
 	failures   outage.Series
 	took       time.Duration // of the last look
 
-	judged int64            // last judged second of the run
-	width  int64            // of the points at the beginning of a look
-	told   map[string]int64 // up to when each worker has published, µs of the Redis clock
-	limits int64            // up to when the generator of a worker was a limit, µs of the Redis clock
-	heard  string           // the last entry of the stream that is in told and limits
-	known  read             // points that do not change any more
+	judged    int64            // last judged second of the run
+	width     int64            // of the points at the beginning of a look
+	published map[string]int64 // up to when each worker has published, µs of the Redis clock
+	limits    int64            // up to when the generator of a worker was a limit, µs of the Redis clock
+	lastID    string           // the last entry of the stream that is in published and limits
+	known     read             // points that do not change any more
 }
 
 // look judges the seconds that can be judged. next is when to look again.
 func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err error) {
 	mine, err := j.locked(ctx)
 	if err != nil || !mine {
-		j.judged, j.told, j.limits, j.heard, j.known = 0, nil, 0, "", read{}
+		j.judged, j.published, j.limits, j.lastID, j.known = 0, nil, 0, "", read{}
 		return false, judgeEvery, err
 	}
 	if j.run, err = j.aside(ctx); err != nil {
@@ -152,13 +152,13 @@ func ignoreNil(err error) error {
 
 // judgeable returns the last second that can be judged, and the running workers whose snapshots are missing.
 func (j *judge) judgeable(ctx context.Context, s *run.State, now int64) (end int64, missing []string, err error) {
-	if err := j.hear(ctx, s); err != nil {
+	if err := j.readNew(ctx, s); err != nil {
 		return 0, nil, err
 	}
 	silent := func(second int64) (all []string) {
 		until, late := s.StartedAt.UnixMicro()+second*1_000_000, time.Duration(latest(s))*time.Second
 		for _, w := range s.Workers {
-			if j.told[w.Process()] < min(until, reportsUntil(w, s.Now(), late)) {
+			if j.published[w.Process()] < min(until, reportsUntil(w, s.Now(), late)) {
 				all = append(all, w.ID)
 			}
 		}
@@ -200,16 +200,16 @@ func lostSince(s *run.State, t time.Time, lasts time.Duration) bool {
 
 // hear finds out up to when each worker has published, and was limited by itself, as far as a look needs it. It reads
 // what is new since the last look.
-func (j *judge) hear(ctx context.Context, s *run.State) error {
-	if j.told == nil {
+func (j *judge) readNew(ctx context.Context, s *run.State) error {
+	if j.published == nil {
 		back := (latest(s) + judgeAgain + j.span(record.WidthAt(int64(s.Elapsed()/time.Second)))) * int64(time.Second)
-		j.told, j.heard = map[string]int64{}, strconv.FormatInt(max(0, s.Now().Add(-time.Duration(back)).UnixMilli()), 10)
+		j.published, j.lastID = map[string]int64{}, strconv.FormatInt(max(0, s.Now().Add(-time.Duration(back)).UnixMilli()), 10)
 	}
-	return snapshots(ctx, j.run, j.heard, func(id, who string, snapshot *record.Snapshot) {
-		j.heard = id
+	return snapshots(ctx, j.run, j.lastID, func(id, who string, snapshot *record.Snapshot) {
+		j.lastID = id
 		if snapshot != nil {
 			if !snapshot.Behind {
-				j.told[who] = max(j.told[who], snapshot.End)
+				j.published[who] = max(j.published[who], snapshot.End)
 			}
 			if snapshot.GeneratorLimited(j.run.Spec.Max) {
 				j.limits = max(j.limits, snapshot.End)

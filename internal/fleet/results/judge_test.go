@@ -60,7 +60,7 @@ func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *teller, j *ju
 // judges returns the threshold that stops the run at the end of a second, "" = none.
 func (j *judge) judges(t *testing.T, s *run.State, second int64, missing bool) string {
 	t.Helper()
-	if err := j.hear(t.Context(), s); err != nil {
+	if err := j.readNew(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	failed, err := j.failing(t.Context(), s, second, missing)
@@ -271,7 +271,7 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 	j.width = 1
 	look := func(to int64) []record.Point {
 		t.Helper()
-		if err := j.hear(t.Context(), s); err != nil {
+		if err := j.readNew(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		points, err := j.points(t.Context(), s, 0, to)

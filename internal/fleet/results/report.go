@@ -115,7 +115,7 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	if s.Forgetful && s.Restored.IsZero() {
 		settle(&in, s.Budget().Issued)
 	}
-	in.Budget.Held = unheard(s, in.Workers, in.Budget.Skipped)
+	in.Budget.Held = unreported(s, in.Workers, in.Budget.Skipped)
 	in.Budget.Skipped -= in.Budget.Held
 	return in, used, nil
 }
@@ -142,10 +142,10 @@ func settle(in *report.Input, issued int64) {
 // every 5 s, in the largest fleet. Later it is a new one.
 const reporting = 6 * time.Second
 
-// unheard returns how many of the slots without an owner may be those of workers. A state that has forgotten owners learns
+// unreported returns how many of the slots without an owner may be those of workers. A state that has forgotten owners learns
 // of them by what the workers report, and each report is up to an interval old. While workers have not joined again, or
 // not reported since, any of these slots may be theirs.
-func unheard(s *run.State, workers []report.WorkerInput, ownerless int64) int64 {
+func unreported(s *run.State, workers []report.WorkerInput, ownerless int64) int64 {
 	switch {
 	case !s.Forgetful || !s.EndedAt.IsZero():
 		return 0

@@ -133,7 +133,7 @@ func (m *member) write(done, turns <-chan struct{}) {
 			m.Error(err)
 			return
 		}
-		m.holder.Heard(reply.Now, reply)
+		m.holder.Receive(reply.Now, reply)
 		in := record.NewSnapshot(m.id, incarnation)
 		in.Seq, in.Start, in.End = total.Seq+1, 1, time.Now().UnixMicro()
 		in.Counts.Sent, in.Counts.Beyond = m.past(slots, reply.Now)

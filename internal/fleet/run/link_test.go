@@ -55,7 +55,7 @@ func work(t *testing.T, l *link.Link, name string) (r *Run, wake <-chan struct{}
 				_, err := r.State(t.Context())
 				_, second := r.StartedAt(t.Context())
 				reply, third := r.Leases(l.Client).Renew(t.Context(), member.Call())
-				member.Heard(reply.Now, reply)
+				member.Receive(reply.Now, reply)
 				large := l.Client.HSet(t.Context(), r.Keys.Series, fmt.Sprint("large/", i), strings.Repeat("x", 200_000)).Err()
 				if err := errors.Join(err, second, third, large); err != nil {
 					t.Error(err)

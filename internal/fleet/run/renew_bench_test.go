@@ -70,7 +70,7 @@ func (f *fleet) call(i int) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	h.Heard(time.Now().UnixMicro(), r)
+	h.Receive(time.Now().UnixMicro(), r)
 	h.Agreed(h.View().Version, r.Now, r.Now)
 }
 

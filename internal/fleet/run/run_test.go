@@ -127,7 +127,7 @@ func (m *member) renew() lease.Reply {
 		if err != nil {
 			m.Fatal(err)
 		}
-		again := m.holder.Heard(reply.Now, reply)
+		again := m.holder.Receive(reply.Now, reply)
 		m.holder.Agreed(m.holder.View().Version, reply.Now, 0)
 		if !again {
 			return reply

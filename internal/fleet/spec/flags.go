@@ -104,9 +104,9 @@ func (f *flagList) target(t targets.Spec) {
 	}
 	switch {
 	case len(t.Body) == 0:
-	case t.Binary && tellable(t):
+	case t.Binary && showable(t):
 		f.add("--body-hex", hex.EncodeToString(t.Body), "")
-	case tellable(t):
+	case showable(t):
 		f.add("--body", string(t.Body), "")
 	case t.Binary:
 		f.withhold("--body-hex", digest(t.Body))
@@ -151,9 +151,9 @@ func (f *flagList) target(t targets.Spec) {
 	}
 }
 
-// tellable reports whether a body may be shown: a short text that --body accepts, with named parts as in JSON and in
+// showable reports whether a body may be shown: a short text that --body accepts, with named parts as in JSON and in
 // forms, and no name that looks like a secret. A text without names is never shown.
-func tellable(t targets.Spec) bool {
+func showable(t targets.Spec) bool {
 	body, example := t.Body, t.ExampleBody()
 	if len(body) > maxBodyText || !utf8.Valid(body) || !form.Match(example) && (!json.Valid(example) || !strings.ContainsAny(string(example[:1]), "{[")) {
 		return false

@@ -63,7 +63,7 @@ func (r *Run) beginGrace(epoch string) {
 		gather(whose, m.held)
 		seen := m.joins
 		if m.epoch != "" {
-			seen = r.heardOf(m)
+			seen = r.lastCall(m)
 		}
 		r.setHeld(m, nil)
 		m.target, m.epoch, m.joins = nil, "", seen
@@ -125,7 +125,7 @@ func (r *Run) endLease(m *Member, t int64) string {
 
 // drop is for a member that is gone. What it held is free from a time on.
 func (r *Run) drop(m *Member, t int64) {
-	seen, whose := r.heardOf(m), r.endLease(m, t)
+	seen, whose := r.lastCall(m), r.endLease(m, t)
 	m.gone = true
 	units := m.held
 	r.setHeld(m, nil)

@@ -18,10 +18,10 @@ func (r *Run) Laws() *lease.Laws { return r.ever }
 // Now returns the highest time that this server has seen in this clock epoch, µs.
 func (r *Run) Now() int64 { return r.last }
 
-// Heard returns when a member last called, µs; 0 if it is not one.
-func (r *Run) Heard(name string) int64 {
+// LastCall returns when a member last called, µs; 0 if it is not one.
+func (r *Run) LastCall(name string) int64 {
 	if m := r.members[name]; m != nil && !m.gone && m.epoch == r.epoch {
-		return r.heardOf(m)
+		return r.lastCall(m)
 	}
 	return 0
 }

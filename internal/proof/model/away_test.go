@@ -29,7 +29,7 @@ func TestAwayForLong(t *testing.T) {
 			if !reflect.DeepEqual(ids(got.Laws), ids(want.Laws)) {
 				t.Fatalf("the script tells of laws %v, the model of %v", ids(got.Laws), ids(want.Laws))
 			}
-			again = h.Heard(now, got)
+			again = h.Receive(now, got)
 		}
 	}
 	both := func() {

@@ -6,7 +6,7 @@
 //
 //	run := model.New(model.Options{Pieces: pieces, Min: 1, Hold: 10_000_000}, "server")
 //	holder := lease.NewHolder("w1", "1", 1)
-//	holder.Heard(now, run.Renew(now, holder.Call()))
+//	holder.Receive(now, run.Renew(now, holder.Call()))
 //
 // TestScriptEqualsModel compares the scripts with it, call by call. internal/proof/sim plays faults of all kinds with whole
 // fleets, and shows that each rule in Without is needed. docs/adr/0013-arcs.md tells why it is like this.

@@ -57,7 +57,7 @@ func TestEndlessLeases(t *testing.T) {
 	now := int64(start)
 	renew := func() {
 		for again := true; again; {
-			again = h.Heard(now, r.Renew(now, h.Call()))
+			again = h.Receive(now, r.Renew(now, h.Call()))
 		}
 		now += 500_000
 	}

@@ -172,8 +172,8 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	return r.reply(m, c)
 }
 
-// heardOf returns when a present member last called, µs.
-func (r *Run) heardOf(m *Member) int64 {
+// lastCall returns when a present member last called, µs.
+func (r *Run) lastCall(m *Member) int64 {
 	at := m.drops - r.Hold - expirySlack
 	if len(m.held) == 0 {
 		at = max(at, m.drops-3_000_000-2*r.period())

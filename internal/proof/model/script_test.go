@@ -609,7 +609,7 @@ func (w *world) renew(h *lease.Holder) {
 	if w.chance(20) { // the reply is lost
 		return
 	}
-	h.Heard(w.now, r)
+	h.Receive(w.now, r)
 	if !w.chance(4) {
 		h.Agreed(h.View().Version, w.now, w.now)
 	}

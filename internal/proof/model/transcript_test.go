@@ -213,7 +213,7 @@ func (y *story) worker(name, does string) {
 	case "renew":
 		for again := true; again; {
 			r := y.ask(name)
-			again = h.Heard(y.now, r)
+			again = h.Receive(y.now, r)
 			h.Agreed(h.View().Version, y.now, y.now)
 			y.tell(r, h.View())
 		}

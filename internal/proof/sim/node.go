@@ -208,7 +208,7 @@ func (m *node) heard(r lease.Reply, sent, at, skew int64) {
 	m.advance()
 	m.sample(skew+at-(sent+m.now)/2, (m.now-sent)/2)
 	era := m.worker.View().ClockEpoch
-	again := m.worker.Heard(m.redis(), r)
+	again := m.worker.Receive(m.redis(), r)
 	if m.worker.Waiting() { // the reply was to another call
 		return
 	}

@@ -22,7 +22,7 @@ func Join(t testing.TB, r *run.Run, id string, most pacer.Rate) *lease.Holder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holder.Heard(reply.Now, reply)
+	holder.Receive(reply.Now, reply)
 	journal, interval, total := results.NewJournal(r, id, "i"), record.NewSnapshot(id, "i"), record.NewSnapshot(id, "i")
 	journal.MaxRate = most
 	interval.Seq, interval.Start, interval.End = 1, 1, time.Now().UnixMicro()
