@@ -106,7 +106,7 @@ func (h *Holder) Call() Call {
 	return c
 }
 
-// Heard takes a reply, and may change the View. It reports whether the worker must call again at once.
+// Receive takes a reply, and may change the View. It reports whether the worker must call again at once.
 func (h *Holder) Receive(now int64, r Reply) (again bool) {
 	if h.call == nil || r.Seq != h.call.Seq || r.Status == Stale {
 		return false

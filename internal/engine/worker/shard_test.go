@@ -191,7 +191,7 @@ func (f *shardFuzz) change(step int) {
 	}
 	if step > 300 && f.IntN(20) == 0 {
 		f.ending = max(f.ending, mode(1+f.IntN(2)))
-		f.shard.setMode(f.ending)
+		f.setMode(f.ending)
 	}
 	f.client.busy = f.IntN(3) == 0
 }
@@ -239,7 +239,7 @@ func (f *shardFuzz) run() record.Counts {
 			f.client.now += f.Int64N(400 * ms)
 		}
 	}
-	f.shard.setMode(stopping)
+	f.setMode(stopping)
 	f.turn(f.client.now)
 	reached := f.holding.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
 	f.countUnsent(reached)
