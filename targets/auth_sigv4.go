@@ -25,7 +25,7 @@ func (c *Credential) SetKeys(k Keys) error {
 	case strings.ContainsFunc(k.SessionToken, notVisible):
 		return errors.New("session_token: a token is visible ASCII without spaces; give it alone")
 	}
-	c.secretKeys.Store(&k)
+	c.keys.Store(&k)
 	return nil
 }
 
@@ -34,7 +34,7 @@ func (c *Credential) Keys() *Keys {
 	if c == nil {
 		return nil
 	}
-	return c.secretKeys.Load()
+	return c.keys.Load()
 }
 
 // setSigV4 takes a setting that follows sigv4:.

@@ -11,7 +11,7 @@ import (
 // old value or the new one.
 type Credential struct {
 	value      atomic.Pointer[string]
-	secretKeys atomic.Pointer[Keys]
+	keys atomic.Pointer[Keys]
 }
 
 // Set replaces the value, such as "Bearer abc". It fails if the value is empty or cannot stand in a header; then the old
@@ -27,7 +27,8 @@ func (c *Credential) Set(value string) error {
 	return nil
 }
 
-// StandInCredential returns a Credential that text stands for until there is a value. A control character in it makes it unlike any value.
+// StandInCredential returns a Credential whose value text stands for. With a control character in it, it is unlike any real
+// value.
 func StandInCredential(text string) *Credential {
 	c := new(Credential)
 	c.value.Store(&text)

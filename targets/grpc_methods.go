@@ -15,7 +15,7 @@ func IsGRPC(url string) bool {
 	return strings.EqualFold(scheme, "grpc") || strings.EqualFold(scheme, "grpcs")
 }
 
-// ErrUndescribed says that nobody found out what a method takes.
+// ErrUndescribed says that the spec lacks the description of a method.
 var ErrUndescribed = errors.New("descriptors: the method is not described; put its FileDescriptorSet in Spec.Descriptors")
 
 // described returns the spec with its descriptors read, so that its steps need not do it. Each step tells what is wrong

@@ -99,9 +99,9 @@ func DefaultBurst(qps int64) int64 { return max(1, qps/2) }
 
 // open returns a client that sends over some connections.
 func open(clock *pacer.Clock, spec targets.Spec) (worker.Client, error) {
-	wire, err := wire.New(spec, targets.Local{})
+	w, err := wire.New(spec, targets.Local{})
 	if err != nil {
 		return nil, err
 	}
-	return loop.New(clock, wire, connections)
+	return loop.New(clock, w, connections)
 }

@@ -1,34 +1,12 @@
 package plot
 
 import (
-	"encoding/xml"
-	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
-)
 
-// texts returns the texts of a picture, which must be XML without invalid numbers.
-func texts(t *testing.T, picture string) map[string]bool {
-	t.Helper()
-	if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {
-		t.Errorf("not a number:\n%s", picture)
-	}
-	all := map[string]bool{}
-	for d := xml.NewDecoder(strings.NewReader(picture)); ; {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return all
-		}
-		if err != nil {
-			t.Fatalf("%v:\n%s", err, picture)
-		}
-		if text, ok := token.(xml.CharData); ok {
-			all[string(text)] = true
-		}
-	}
-}
+	"github.com/loadctl/loadctl/internal/proof/svgtest"
+)
 
 // TestPictures: pictures are XML and contain their texts.
 func TestPictures(t *testing.T) {
@@ -44,7 +22,7 @@ func TestPictures(t *testing.T) {
 			[]string{"none", "up to 7", "up to 0", "0s", "20ms", "40ms"},
 		},
 	} {
-		said := texts(t, c.picture)
+		said := svgtest.Texts(t, c.picture)
 		for _, want := range append(c.says, "A & B", "one", "two") {
 			if !said[want] {
 				t.Errorf("%s: %q is missing in\n%s", name, want, c.picture)

@@ -30,9 +30,9 @@ const manyConnections = 1 << 20
 
 // New returns the target that spec describes. It fails if spec is not valid, if the URL's scheme has no target, or if
 // something in local cannot be used, such as a missing key file. It looks up names, and opens no connection. HTTPAuto must
-// be settled: see Spec.Settle.
+// be settled: see probe.Settle.
 func New(spec targets.Spec, local targets.Local) (targets.Target, error) {
-	wire, err := wire.New(spec, local)
+	w, err := wire.New(spec, local)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +41,12 @@ func New(spec targets.Spec, local targets.Local) (targets.Target, error) {
 		most = manyConnections
 	}
 	clock := pacer.NewClock()
-	l, err := loop.New(clock, wire, most)
+	l, err := loop.New(clock, w, most)
 	if err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
 	t := &target{
-		clock: clock, loop: l, timeout: wire.Timeout, cookies: spec.Cookies,
+		clock: clock, loop: l, timeout: w.Timeout, cookies: spec.Cookies,
 		closing: make(chan struct{}), inFlight: map[int64]*request{},
 	}
 	go t.run()

@@ -174,7 +174,7 @@ func contactOf(ctx context.Context, w *wire.Wire, d *dialer, quiet bool) Contact
 	case wire.UseWS:
 		return contactWS(ctx, w, p, shown, quiet)
 	case wire.UseRedis:
-		return contactRedis(ctx, w, p, shown)
+		return contactRedis(ctx, p, shown)
 	case wire.UseRaw:
 		return contactRaw(ctx, w, p, shown, quiet)
 	default:
@@ -243,7 +243,7 @@ func contactWS(ctx context.Context, w *wire.Wire, p *conn, shown Contact, quiet 
 }
 
 // contactRedis logs in, and asks who the server is.
-func contactRedis(ctx context.Context, w *wire.Wire, p *conn, shown Contact) Contact {
+func contactRedis(ctx context.Context, p *conn, shown Contact) Contact {
 	if err := p.logIn(); err != nil {
 		return Contact{}.failed(ctx, err, targets.ClassProtocol)
 	}

@@ -98,7 +98,7 @@ func (w *Wire) Ahead(n int) []int {
 }
 
 // New returns the Wire of spec. It fails if spec is not valid, if the URL's scheme has no target, or if something in local
-// cannot be used, such as a missing key file. It opens no connection. HTTPAuto must be settled: see Spec.Settle.
+// cannot be used, such as a missing key file. It opens no connection. HTTPAuto must be settled: see probe.Settle.
 //
 // If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.

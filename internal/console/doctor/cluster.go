@@ -32,7 +32,7 @@ func coverage(ctx context.Context, s *server) Finding {
 	served := fmt.Sprintf("%d of %d hash slots are served", n, hashSlots)
 	switch {
 	case err != nil:
-		return s.unclear(errUnsaid)
+		return s.unclear(errNoValue)
 	case info["cluster_state"] != "ok":
 		return bad("down, "+served, mend)
 	case n < hashSlots:

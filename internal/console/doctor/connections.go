@@ -27,7 +27,7 @@ func connections(ctx context.Context, s *server) Finding {
 	}
 	most, err := strconv.Atoi(text)
 	if err != nil {
-		return s.unclear(errUnsaid)
+		return s.unclear(errNoValue)
 	}
 	text, _ = s.field(ctx, "connected_clients") // INFO may be forbidden
 	connected, _ := strconv.Atoi(text)

@@ -56,7 +56,7 @@ func (s *server) bytes(ctx context.Context, name string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return 0, errUnsaid
+		return 0, errNoValue
 	}
 	return n, nil
 }

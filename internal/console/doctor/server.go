@@ -74,8 +74,8 @@ type server struct {
 	info map[string]string // the reply to INFO; nil = not asked yet
 }
 
-// errUnsaid: INFO is allowed but lacks the value. Some servers only resemble Redis.
-var errUnsaid = errors.New("the server does not say")
+// errNoValue: INFO is allowed but lacks the value. Some servers only resemble Redis.
+var errNoValue = errors.New("the server does not say")
 
 // field returns a value of INFO.
 func (s *server) field(ctx context.Context, name string) (string, error) {
@@ -89,7 +89,7 @@ func (s *server) field(ctx context.Context, name string) (string, error) {
 	if value, told := s.info[name]; told {
 		return value, nil
 	}
-	return "", errUnsaid
+	return "", errNoValue
 }
 
 func parseInfo(text string) map[string]string {
@@ -111,7 +111,7 @@ func (s *server) setting(ctx context.Context, name string) (string, error) {
 	if value, told := values[name]; told {
 		return value, nil
 	}
-	return "", errUnsaid
+	return "", errNoValue
 }
 
 // either returns a setting that INFO has too, from whichever is allowed.
@@ -128,7 +128,7 @@ func (s *server) either(ctx context.Context, name string) (string, error) {
 
 // unclear returns the finding of a check that did not get the answer it needs.
 func (s *server) unclear(err error) Finding {
-	if errors.Is(err, errUnsaid) {
+	if errors.Is(err, errNoValue) {
 		return ok("unknown, the server does not say")
 	}
 	if _, refused := errors.AsType[redis.Error](err); refused {

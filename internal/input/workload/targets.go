@@ -2,7 +2,7 @@
 //
 //	all, err := workload.Targets("targets.txt", content)
 //	for _, t := range all {
-//		err := spec.CheckStep(t.Step) // t.Line is where it stands
+//		err := wire.CheckStep(spec, t.Step) // t.Line is where it stands
 //	}
 //	w, err := workload.YAML("shop.yaml", content)
 //

@@ -50,7 +50,7 @@ type Flow struct {
 //
 // Bodies are read from files beside it, data files are not. An error is one line, FILE:LINE:COLUMN: what is wrong; what
 // to do. It shows keys and names, but no values that may be secrets. Whether the steps are valid requests is for
-// Spec.CheckStep to say. Time and memory are bounded by the size of the file, at most MostBytes: aliases are expanded to
+// wire.CheckStep to say. Time and memory are bounded by the size of the file, at most MostBytes: aliases are expanded to
 // as many bytes, and to a million values.
 func YAML(path string, content []byte) (Workload, error) {
 	d := &document{reader: reader{path: path}}

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/loadctl/loadctl/internal/proof/svgtest"
 )
 
 // TestPercentiles: the picture is XML, names each kind once, and all points are in the frame.
@@ -22,7 +24,7 @@ func TestPercentiles(t *testing.T) {
 	} {
 		for _, wide := range []int{380, 960} {
 			picture := Percentiles("A & B", wide, c.curves)
-			said := texts(t, picture)
+			said := svgtest.Texts(t, picture)
 			for _, want := range append(c.says, "A & B") {
 				if !said[want] {
 					t.Errorf("%q is missing in\n%s", want, picture)

@@ -1,4 +1,5 @@
-package svg
+// Package svgtest reads pictures, for tests.
+package svgtest
 
 import (
 	"encoding/xml"
@@ -8,8 +9,8 @@ import (
 	"testing"
 )
 
-// texts returns the texts of a picture, which must be XML without invalid numbers.
-func texts(t *testing.T, picture string) map[string]bool {
+// Texts returns the texts of a picture, which must be XML without invalid numbers.
+func Texts(t *testing.T, picture string) map[string]bool {
 	t.Helper()
 	if strings.Contains(picture, "NaN") || strings.Contains(picture, "Inf") {
 		t.Errorf("not a number:\n%s", picture)
