@@ -10,8 +10,8 @@ import (
 // requests. The zero value has none yet. Any number of goroutines may set it while requests use it: each request has the
 // old value or the new one.
 type Credential struct {
-	value      atomic.Pointer[string]
-	keys atomic.Pointer[Keys]
+	value atomic.Pointer[string]
+	keys  atomic.Pointer[Keys]
 }
 
 // Set replaces the value, such as "Bearer abc". It fails if the value is empty or cannot stand in a header; then the old
