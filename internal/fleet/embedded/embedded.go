@@ -35,7 +35,8 @@ import (
 )
 
 // tick is how often lifetimes are reduced by the time that has passed. A key may end a tick too early, because a whole
-// tick is subtracted from a lifetime that was set in the middle of it. It may also end a tick too late.
+// tick is subtracted from a lifetime that was set in the middle of it. It may also end a tick too late, or later on a
+// machine with no time for the ticker.
 const tick = 50 * time.Millisecond
 
 // Server is a running server. Its methods are safe for concurrent use.
@@ -47,6 +48,9 @@ type Server struct {
 	id        string   // its run_id
 	calls     sync.Map // *server.Peer → nil: guard is executing one of its commands
 	listeners sync.Map // *server.Peer → *listener
+	clients   sync.Map // *server.Peer → nil: a connection, not a script
+	aging     sync.Mutex
+	aged      time.Time // lifetimes are reduced by the time until here; guarded by aging
 	stop      chan struct{}
 	ticking   sync.WaitGroup
 	accepting sync.WaitGroup
@@ -71,12 +75,12 @@ func Start(addr string, runs ...string) (*Server, error) {
 	for _ = first.Close(); redis.Server().ClientsLen() > 0; {
 		runtime.Gosched() // until it is gone, which takes some µs
 	}
-	s := &Server{redis: redis, server: redis.Server(), socket: socket, url: "redis://" + socket.Addr().String(), id: strings.ToLower(rand.Text()), stop: make(chan struct{})}
+	s := &Server{redis: redis, server: redis.Server(), socket: socket, url: "redis://" + socket.Addr().String(), id: strings.ToLower(rand.Text()), stop: make(chan struct{}), aged: time.Now()}
 	for _, run := range runs {
 		_ = redis.Set(Announced(run), "") // it fails only for a key of another type, and there is no key yet
 	}
 	s.server.SetPreHook(s.guard)
-	s.ticking.Go(s.age)
+	s.ticking.Go(s.tickOn)
 	s.accepting.Go(s.accept)
 	return s, nil
 }
@@ -96,21 +100,29 @@ func (s *Server) accept() {
 	}
 }
 
-// age reduces lifetimes, because miniredis does so only when told. It uses the monotonic clock, while TIME is the wall
-// clock.
-func (s *Server) age() {
+// tickOn reduces lifetimes once per tick.
+func (s *Server) tickOn() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
-	last := time.Now()
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-ticker.C:
-			now := time.Now() // not the tick's own time, which may be long past
-			s.redis.FastForward(now.Sub(last))
-			last = now
+			s.age(0)
 		}
+	}
+}
+
+// age reduces lifetimes by the time since the last call, if that is least or more, because miniredis does so only when
+// called. It uses the monotonic clock, while TIME is the wall clock. The caller must not hold the library's lock.
+func (s *Server) age(least time.Duration) {
+	s.aging.Lock()
+	defer s.aging.Unlock()
+	now := time.Now() // not the tick's own time, which may be long past
+	if passed := now.Sub(s.aged); passed >= least {
+		s.redis.FastForward(passed)
+		s.aged = now
 	}
 }
 

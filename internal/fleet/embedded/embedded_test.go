@@ -85,6 +85,41 @@ func TestLifetimesPass(t *testing.T) {
 	}
 }
 
+// TestLateTickShortensNoLaterLifetime: a lifetime that is set while a tick is an hour late is whole afterwards, set
+// alone or by a script. Lifetimes from before the tick lose the hour.
+func TestLateTickShortensNoLaterLifetime(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	client := connect(t, s)
+	late := func() {
+		s.aging.Lock()
+		s.aged = s.aged.Add(-time.Hour)
+		s.aging.Unlock()
+	}
+	const life = 30 * time.Minute
+	set := map[string][]any{
+		"alone":  {"SET", "alone", "x", "PX", life.Milliseconds()},
+		"script": {"EVAL", "return redis.call('SET', 'script', 'x', 'PX', ARGV[1])", 0, life.Milliseconds()},
+	}
+	if err := client.Set(t.Context(), "earlier", "x", life).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for key, command := range set {
+		late()
+		if err := client.Do(t.Context(), command...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.age(0)
+		if left := client.PTTL(t.Context(), key).Val(); left <= 0 {
+			t.Errorf("%s: %v is left of %v", key, left, life)
+		}
+		client.Del(t.Context(), key)
+	}
+	if n := client.Exists(t.Context(), "earlier").Val(); n != 0 {
+		t.Error("a lifetime of 30 minutes lives after an hour")
+	}
+}
+
 // TestTimeIsTheWallClock: also within a script.
 func TestTimeIsTheWallClock(t *testing.T) {
 	t.Parallel()
@@ -251,7 +286,7 @@ func TestClose(t *testing.T) {
 	stacks := make([]byte, 1<<20)
 	await.True(t, "the end of the servers' goroutines", func() bool {
 		now := stacks[:runtime.Stack(stacks, true)]
-		return !bytes.Contains(now, []byte("miniredis")) && !bytes.Contains(now, []byte("(*Server).age"))
+		return !bytes.Contains(now, []byte("miniredis")) && !bytes.Contains(now, []byte("(*Server).tickOn"))
 	})
 }
 

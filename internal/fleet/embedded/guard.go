@@ -18,6 +18,9 @@ func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) 
 		return false
 	}
 	defer s.calls.Delete(c)
+	if s.client(c) {
+		s.age(tick) // a late tick must not shorten a lifetime that this command sets
+	}
 	if l := s.listener(c); l != nil {
 		l.busy.Lock()
 	}
@@ -45,6 +48,18 @@ func (s *Server) guard(c *server.Peer, name string, args ...string) (done bool) 
 	if !s.identifies(c, name, args) && !s.subscribes(c, name, args) {
 		s.server.Dispatch(c, append([]string{name}, args...))
 	}
+	return true
+}
+
+// client reports whether c is a connection. The library makes another Peer for each command of a script, while it holds
+// its lock. Such a Peer has a context before its first command.
+func (s *Server) client(c *server.Peer) bool {
+	_, known := s.clients.Load(c)
+	if known || c.Ctx != nil {
+		return known
+	}
+	s.clients.Store(c, nil)
+	c.OnDisconnect(func() { s.clients.Delete(c) })
 	return true
 }
 
