@@ -11,11 +11,7 @@ import (
 // textThresholds writes a line for each threshold.
 func textThresholds(b *bytes.Buffer, r report.Report) {
 	for i, t := range r.Thresholds {
-		label := ""
-		if i == 0 {
-			label = "thresholds"
-		}
-		printable.Fprintf(b, "%-12s%s %s: %s", label, resultSign(t.Result), t.Threshold, t.Text)
+		printable.Fprintf(b, "%-12s%s %s: %s", labelled(i, "thresholds"), resultSign(t.Result), t.Threshold, t.Text)
 		if t.Result == threshold.Undecided {
 			b.WriteString(" (undecided)")
 		}
