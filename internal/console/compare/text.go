@@ -2,19 +2,11 @@ package compare
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
-)
-
-const (
-	missing    = "–" // in place of an absent figure
-	maxClasses = 20  // of errors, for people; JSON has them all
 )
 
 // Text writes c for people: for each other side the figures beside those of the base, the errors, and the percentiles
@@ -49,9 +41,9 @@ func Text(w io.Writer, c Comparison) error {
 
 func textFigures(b *bytes.Buffer, r Result) {
 	printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", "", "base", "other", "difference", "95 % interval, of all rows together")
-	for _, row := range r.Rows {
-		cells := row.cells()
-		printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", row.Name, cells[0], cells[1], cells[2], cells[3])
+	for _, row := range r.rows() {
+		cells := row.Cells
+		printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", row.Name, cells[0].Text, cells[1].Text, cells[2].Text, cells[3].Text)
 	}
 }
 
@@ -140,70 +132,4 @@ func ladder(low, high float64) []float64 {
 			}
 		}
 	}
-}
-
-// runs says how many runs there are.
-func (s Summary) runs() string {
-	if len(s.Runs) == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", len(s.Runs))
-}
-
-// cells returns base, other, difference, and the interval with its meaning.
-func (r Row) cells() [4]string {
-	return [4]string{atLeast(r.Unit.text(r.Base), r.baseBounded), atLeast(r.Unit.text(r.Other), r.otherBounded), percent(r.Change()), r.verdict()}
-}
-
-// atLeast marks a figure with ≥ if it is a lower bound.
-func atLeast(text string, bounded bool) string {
-	if bounded {
-		return "≥" + text
-	}
-	return text
-}
-
-// verdict returns the interval and its meaning.
-func (r Row) verdict() string {
-	if r.Difference == nil {
-		return "none: " + r.Why
-	}
-	text := fmt.Sprintf("%s to %s", percent(r.Difference.Low), percent(r.Difference.High))
-	switch {
-	case r.Difference.Low > 0:
-		return text + ": higher"
-	case r.Difference.High < 0:
-		return text + ": lower"
-	default:
-		return text + ": no difference seen"
-	}
-}
-
-// text formats a figure with three digits.
-func (u Unit) text(v float64) string {
-	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return missing
-	case u == Share:
-		return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"
-	case u == PerSecond:
-		return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) + "/s"
-	}
-	d, digit := time.Duration(v), time.Duration(1)
-	for d/digit >= 1000 {
-		digit *= 10
-	}
-	return d.Round(digit).String()
-}
-
-// percent formats a difference with its sign.
-func percent(share float64) string {
-	if math.IsNaN(share) {
-		return missing
-	}
-	digits := 1
-	if math.Abs(share) >= 0.9995 {
-		digits = 0
-	}
-	return fmt.Sprintf("%+.*f %%", digits, 100*share)
 }
