@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/loadctl/loadctl/internal/output/format"
@@ -39,3 +40,11 @@ func FormatOf(path string) string { return formats().Of(path) }
 
 // Endings returns the file endings that FormatOf knows.
 func Endings() []string { return formats().Endings() }
+
+// write writes a report in a format.
+func write(w io.Writer, format string, data []byte) error {
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("write %s: %w", format, err)
+	}
+	return nil
+}

@@ -48,10 +48,7 @@ func HTML(w io.Writer, r report.Report) error {
 	m.events(eventRows(r, drawing.Marks))
 	m.Raw("</main>\n")
 	m.foot(r, data, script)
-	if _, err := w.Write(m.Bytes()); err != nil {
-		return fmt.Errorf("write HTML: %w", err)
-	}
-	return nil
+	return write(w, "HTML", m.Bytes())
 }
 
 // A Drawing is a report with what only its charts need. The scripts of pages draw it.

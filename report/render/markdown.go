@@ -33,10 +33,7 @@ func Markdown(w io.Writer, r report.Report) error {
 	markdownCounts(&b, r)
 	markdownTables(&b, r)
 	markdownNotes(&b, r)
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write Markdown: %w", err)
-	}
-	return nil
+	return write(w, "Markdown", b.Bytes())
 }
 
 // resultOf is the result of the run for a pipeline. For a run without thresholds it is the worst check.

@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"strconv"
 	"unicode/utf8"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -80,9 +79,6 @@ func (m *metrics) steps(r report.Report) {
 	}
 	m.family("loadctl_step_latency_seconds", "summary", "seconds", "From when a request of the step was due to its end.")
 	for _, s := range r.Steps {
-		for _, p := range s.Latency.Quantiles() {
-			m.sample("loadctl_step_latency_seconds", float64(p.NS)/1e9, "step", s.Name, "quantile", strconv.FormatFloat(p.Q, 'g', -1, 64))
-		}
-		m.sample("loadctl_step_latency_seconds_count", float64(s.Completed+s.Failed), "step", s.Name)
+		m.summary("loadctl_step_latency_seconds", s.Latency, s.Completed+s.Failed, "step", s.Name)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/internal/output/table"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"
 )
 
@@ -31,10 +32,7 @@ func Text(w io.Writer, r report.Report) error {
 	for _, note := range r.Notes {
 		printable.Fprintf(&b, "note        %s\n", note)
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write text: %w", err)
-	}
-	return nil
+	return write(w, "text", b.Bytes())
 }
 
 // textHead writes what was asked for and the result.
@@ -197,5 +195,28 @@ func textWorkers(b *bytes.Buffer, r report.Report) {
 	}
 	if hidden := len(r.Workers) - len(shown); hidden > 0 {
 		printable.Fprintf(b, "            and %d more\n", hidden)
+	}
+}
+
+// textThresholds writes a line for each threshold.
+func textThresholds(b *bytes.Buffer, r report.Report) {
+	for i, t := range r.Thresholds {
+		printable.Fprintf(b, "%-12s%s %s: %s", labelled(i, "thresholds"), resultSign(t.Result), t.Threshold, t.Text)
+		if t.Result == threshold.Undecided {
+			b.WriteString(" (undecided)")
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// resultSign returns a result as one character.
+func resultSign(result string) string {
+	switch result {
+	case threshold.Passed:
+		return "✓"
+	case threshold.Failed:
+		return "✗"
+	default:
+		return "?"
 	}
 }

@@ -80,19 +80,15 @@ func textPercentiles(b *bytes.Buffer, base, other Summary) {
 	printable.Fprintf(b, "\n%-15s%12s%12s   %s%*s\n", "latency", "base ○", "other ●", from, width-len([]rune(from)), to)
 	for _, p := range percentiles() {
 		line := []rune(strings.Repeat("·", width))
-		marks := map[int]rune{}
-		if at := place(*p.put(&base.Latency)); at >= 0 {
-			marks[at] = '○'
+		from, to := place(*p.put(&base.Latency)), place(*p.put(&other.Latency))
+		if from >= 0 {
+			line[from] = '○'
 		}
-		if at := place(*p.put(&other.Latency)); at >= 0 {
-			if _, both := marks[at]; both {
-				marks[at] = '◉'
-			} else {
-				marks[at] = '●'
-			}
+		if to >= 0 {
+			line[to] = '●'
 		}
-		for at, mark := range marks {
-			line[at] = mark
+		if from >= 0 && from == to {
+			line[to] = '◉'
 		}
 		printable.Fprintf(b, "%-15s%12s%12s   %s\n", p.name, base.cell(p), other.cell(p), string(line))
 	}
@@ -109,27 +105,16 @@ func span(sides ...Summary) (low, high float64) {
 			}
 		}
 	}
-	from, to := 1.0, 1.0
-	for _, step := range ladder(low, high) {
-		if step <= low {
-			from = step
-		}
-		if to = step; step >= high {
-			break
-		}
-	}
-	return from, max(to, 2*from)
-}
-
-// ladder returns 1, 2, 5, 10, … from at most low to at least high, and one more.
-func ladder(low, high float64) []float64 {
-	var all []float64
-	for decade := math.Pow10(int(math.Floor(math.Log10(max(1, low))))); ; decade *= 10 {
-		for _, step := range []float64{1, 2, 5} {
-			all = append(all, step*decade)
-			if step*decade > high {
-				return all
+	from, to := 1.0, 0.0
+	for decade := 1.0; to < high; decade *= 10 {
+		for _, step := range []float64{decade, 2 * decade, 5 * decade} {
+			if step <= low {
+				from = step
+			}
+			if to < high {
+				to = step
 			}
 		}
 	}
+	return from, max(to, 2*from)
 }
