@@ -199,6 +199,15 @@ func (a Audit) ReasonTerms() []Term {
 	}
 }
 
+// Balance returns the sides of the equation that the report shows: what became of all that was asked for, or in a closed
+// loop of all that was sent.
+func (r Report) Balance() (left Term, right []Term) {
+	if r.ClosedLoop {
+		return Term{Name: "sent", N: r.Audit.Sent}, r.Audit.SentTerms()
+	}
+	return Term{Name: "asked", N: r.Audit.Asked}, r.Audit.ReasonTerms()
+}
+
 // An identity is an equation of Audit: a term and the terms that add up to it.
 type identity struct {
 	name  string

@@ -69,38 +69,13 @@ func Build(in Input) Report {
 	if in.ClosedLoop {
 		audit = audit.ofLoop()
 	}
-	kept := audit.kept(merged.Counts.FollowedLate)
-	r := Report{
-		Run:         in.Run,
-		StartedAt:   in.StartedAt.UTC(),
-		Running:     in.Running,
-		DurationS:   in.Duration.Seconds(),
-		Asked:       audit.Asked,
-		Sent:        audit.Sent,
-		TargetRate:  in.TargetRate,
-		ClosedLoop:  in.ClosedLoop,
-		Limiter:     in.Limiter,
-		Described:   in.Described.described(in.Workers),
-		Rate:        units.Ratio(float64(audit.Sent), in.Duration.Seconds()),
-		Throughput:  units.Ratio(float64(audit.Completed), in.Duration.Seconds()),
-		Success:     units.Ratio(float64(audit.Completed), float64(audit.Completed+audit.Failed)),
-		Latency:     merged.Latency.Distribution(kept),
-		ServiceTime: merged.Service.Distribution(1),
-		Lag:         merged.Lag.Distribution(kept),
-		StatusCodes: make(map[string]int64),
-		Errors:      make(map[string]int64),
-		BytesIn:     merged.Counts.BytesIn,
-		BytesOut:    merged.Counts.BytesOut,
-		MessagesIn:  merged.Counts.MessagesIn,
-		Audit:       audit,
-		Workers:     make([]WorkerReport, 0, len(in.Workers)),
-		Notes:       []string{},
-		OutOfRange:  merged.Counts.OutOfRange,
-		Histograms: &Histograms{
-			Latency: merged.Latency, Service: merged.Service, Lag: merged.Lag,
-			Errors: make(map[string]*record.Histogram),
-		},
-	}
+	r := emptySum()
+	r.Run, r.StartedAt, r.Running, r.DurationS = in.Run, in.StartedAt.UTC(), in.Running, in.Duration.Seconds()
+	r.Audit, r.Asked, r.TargetRate, r.ClosedLoop, r.Limiter = audit, audit.Asked, in.TargetRate, in.ClosedLoop, in.Limiter
+	r.Described = in.Described.described(in.Workers)
+	r.BytesIn, r.BytesOut, r.MessagesIn, r.OutOfRange = merged.Counts.BytesIn, merged.Counts.BytesOut, merged.Counts.MessagesIn, merged.Counts.OutOfRange
+	r.Histograms.Latency, r.Histograms.Service, r.Histograms.Lag = merged.Latency, merged.Service, merged.Lag
+	r.sumUp(audit.kept(merged.Counts.FollowedLate))
 	for code, n := range merged.Status {
 		r.StatusCodes[statusName(code)] += n
 	}
@@ -108,7 +83,6 @@ func Build(in Input) Report {
 		r.Errors[class] = e.Count
 		r.Histograms.Errors[class] = e.Latency
 	}
-	r.countRequests()
 	r.setSteps(merged.Steps, in.Steps)
 	for i := range r.Steps {
 		r.Steps[i].FromAnswer = slices.Contains(in.FromAnswer, r.Steps[i].Name)
@@ -118,7 +92,6 @@ func Build(in Input) Report {
 	}
 	r.addSeries(in, series)
 	if in.ClosedLoop {
-		r.Lag = record.Distribution{} // a closed loop has no due times
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
 	r.setComplete(in)

@@ -73,10 +73,9 @@ func (r Report) AuditCheck() Check {
 		c.Result, c.Text, c.doubt = threshold.Undecided, "the report is incomplete: "+strings.Join(r.Notes, "; "), "the report is INCOMPLETE"
 	case r.StartedAt.IsZero():
 		c.Result, c.Text, c.doubt = threshold.Undecided, "the run never began", "the run never began"
-	case r.ClosedLoop:
-		c.Result, c.Text = threshold.Passed, Equation("sent", r.Audit.Sent, r.Audit.SentTerms())
 	default:
-		c.Result, c.Text = threshold.Passed, Equation("asked", r.Audit.Asked, r.Audit.ReasonTerms())
+		left, right := r.Balance()
+		c.Result, c.Text = threshold.Passed, Equation(left.Name, left.N, right)
 	}
 	return c
 }

@@ -46,7 +46,11 @@ func Combine(parts []Part) (Report, error) {
 		}
 	}
 	r.Run, r.Limiter = distinct(runs), distinct(limiters)
-	r.sumUp()
+	kept := r.Audit.kept(r.followedLate())
+	r.sumUp(kept)
+	if kept < 1 {
+		r.LowerBoundsAbove = &kept
+	}
 	r.addSeries(Input{Duration: time.Duration(seconds * float64(time.Second))}, series)
 	for _, p := range parts {
 		for _, s := range p.Report.Series {
@@ -86,7 +90,7 @@ func checkParts(parts []Part) error {
 	return nil
 }
 
-// emptySum returns the report that addPart adds to.
+// emptySum returns a report of nothing.
 func emptySum() Report {
 	return Report{
 		Complete:    true,
@@ -135,9 +139,9 @@ func (r *Report) addPart(p Part) {
 	}
 }
 
-// sumUp computes the figures that follow from the sums.
-func (r *Report) sumUp() {
-	a, kept := r.Audit, r.Audit.kept(r.followedLate())
+// sumUp computes the figures that follow from the sums. kept is the share of requests that were not dropped late.
+func (r *Report) sumUp(kept float64) {
+	a := r.Audit
 	r.Sent = a.Sent
 	r.Rate = units.Ratio(float64(a.Sent), r.DurationS)
 	r.countRequests()
@@ -146,11 +150,8 @@ func (r *Report) sumUp() {
 	r.Latency = r.Histograms.Latency.Distribution(kept)
 	r.ServiceTime = r.Histograms.Service.Distribution(1)
 	r.Lag = r.Histograms.Lag.Distribution(kept)
-	if r.ClosedLoop {
+	if r.ClosedLoop { // it has no due times
 		r.Lag = record.Distribution{}
-	}
-	if kept < 1 {
-		r.LowerBoundsAbove = &kept
 	}
 }
 

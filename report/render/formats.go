@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"io"
 
 	"github.com/loadctl/loadctl/internal/output/format"
@@ -12,8 +13,8 @@ import (
 // what the report lacks.
 type Renderer func(w io.Writer, r report.Report) error
 
-// table lists every output. To add one, write one file and add one line here.
-func table() format.Table[report.Report] {
+// formats lists every output. To add one, write one file and add one line here.
+func formats() format.Table[report.Report] {
 	return format.Table[report.Report]{
 		{Name: "text", Ending: ".txt", Render: Text},
 		{Name: "json", Ending: ".json", Render: JSON},
@@ -29,13 +30,21 @@ func table() format.Table[report.Report] {
 }
 
 // Formats returns the names of all formats, the default first.
-func Formats() []string { return table().Names() }
+func Formats() []string { return formats().Names() }
 
 // Format returns the renderer with this name, or an error that lists the names.
-func Format(name string) (Renderer, error) { return table().Renderer(name) }
+func Format(name string) (Renderer, error) { return formats().Renderer(name) }
 
 // FormatOf returns the format that the ending of a file name stands for, or "".
-func FormatOf(path string) string { return table().Of(path) }
+func FormatOf(path string) string { return formats().Of(path) }
 
 // Endings returns the file endings that FormatOf knows.
-func Endings() []string { return table().Endings() }
+func Endings() []string { return formats().Endings() }
+
+// write writes a report in a format.
+func write(w io.Writer, format string, data []byte) error {
+	if _, err := w.Write(data); err != nil {
+		return fmt.Errorf("write %s: %w", format, err)
+	}
+	return nil
+}

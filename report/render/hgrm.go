@@ -25,10 +25,7 @@ func HGRM(w io.Writer, r report.Report) error {
 	if r.Histograms == nil {
 		return fmt.Errorf("write hgrm: %w", report.ErrNoHistograms)
 	}
-	if _, err := w.Write(percentileDistribution(r.Histograms.Latency)); err != nil {
-		return fmt.Errorf("write hgrm: %w", err)
-	}
-	return nil
+	return write(w, "hgrm", percentileDistribution(r.Histograms.Latency))
 }
 
 // percentileDistribution formats h exactly as HdrHistogram's Java tools do. The Go library's own printer has only six

@@ -25,10 +25,7 @@ func HLog(w io.Writer, r report.Report) error {
 			return fmt.Errorf("write hlog: %w", err)
 		}
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write hlog: %w", err)
-	}
-	return nil
+	return write(w, "hlog", b.Bytes())
 }
 
 // writeLogHeader writes the lines before the intervals. The Go library's writer would round the start down to whole

@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,22 +38,17 @@ func HTML(w io.Writer, r report.Report) error {
 	m.head(printable.Clip(r.Run, 100), page.Policy(script, style), style)
 	m.title(r)
 	m.Raw("<main>\n")
-	m.verdict(verdictOf(r))
-	m.tiles(tilesOf(r))
+	m.verdict(r)
+	m.tiles(r)
 	m.audit(r)
-	m.times(timesOf(r))
-	m.steps(stepsOf(r))
-	m.answers(answersOf(r))
+	m.tables(r)
 	m.charts(chartsOf(r))
-	m.workers(workersOf(r))
-	m.spec(specOf(r))
+	m.workers(r)
+	m.spec(r)
 	m.events(eventRows(r, drawing.Marks))
 	m.Raw("</main>\n")
 	m.foot(r, data, script)
-	if _, err := w.Write(m.Bytes()); err != nil {
-		return fmt.Errorf("write HTML: %w", err)
-	}
-	return nil
+	return write(w, "HTML", m.Bytes())
 }
 
 // A Drawing is a report with what only its charts need. The scripts of pages draw it.
@@ -78,68 +72,30 @@ func htmlJSON(d Drawing) (string, error) {
 // htmlText shortens a text for use in a line.
 func htmlText(s string) string { return printable.Clip(s, maxHTMLText) }
 
-// htmlVerdict holds the judgement of a run and its parts.
-type htmlVerdict struct {
-	Result, Title, Summary string
-	Judged                 []htmlCheck
-}
-
-// htmlCheck is a threshold or a check.
-type htmlCheck struct {
-	Name, Result, Text string
-	Threshold          bool
-}
-
-// verdictOf returns the result of the run for a pipeline, thresholds first.
-func verdictOf(r report.Report) htmlVerdict {
-	v := htmlVerdict{Result: cmp.Or(r.Outcome(), report.WorstResult(r.Checks()))}
-	add := func(all []report.Check, threshold bool) {
-		for _, c := range all {
-			v.Judged = append(v.Judged, htmlCheck{htmlText(c.Name), c.Result, htmlText(c.Text), threshold})
-		}
-	}
-	thresholds := r.ThresholdChecks()
-	add(thresholds[:min(len(thresholds), maxHTMLRows)], true)
-	add([]report.Check{r.AuditCheck(), r.GeneratorCheck()}, false)
-	v.Title = strings.ToUpper(v.Result[:1]) + v.Result[1:]
-	if r.Running {
-		v.Title += " so far"
-	}
-	counts := map[string]int64{}
-	for _, c := range thresholds {
+// thresholdsSummary returns a sentence about all thresholds.
+func thresholdsSummary(all []report.Check) string {
+	counts := map[string]int{}
+	for _, c := range all {
 		counts[c.Result]++
 	}
-	v.Summary = thresholdsSummary(int64(len(thresholds)), counts)
-	if invalid := r.Invalid(); len(invalid) > 0 {
-		v.Summary += " " + htmlText("The run proves nothing: "+strings.Join(invalid, "; ")+".")
+	failed, open, of := counts[threshold.Failed], fmt.Sprint(counts[threshold.Undecided], " are undecided"), plural(int64(len(all)), "threshold", "thresholds")
+	if counts[threshold.Undecided] == 1 {
+		open = "1 is undecided"
 	}
-	return v
-}
-
-// thresholdsSummary returns a sentence about all thresholds.
-func thresholdsSummary(n int64, counts map[string]int64) string {
-	var said []string
 	switch {
-	case n == 0:
+	case len(all) == 0:
 		return "No thresholds were set."
-	case counts[threshold.Failed] == 0 && counts[threshold.Undecided] == 0 && n == 1:
+	case counts[threshold.Passed] == 1 && len(all) == 1:
 		return "The threshold holds."
-	case counts[threshold.Failed] == 0 && counts[threshold.Undecided] == 0:
-		return fmt.Sprintf("All %d thresholds hold.", n)
+	case counts[threshold.Passed] == len(all):
+		return fmt.Sprintf("All %d thresholds hold.", len(all))
+	case counts[threshold.Undecided] == 0:
+		return fmt.Sprintf("%d of %s failed.", failed, of)
+	case failed == 0:
+		return fmt.Sprintf("Of %s %s.", of, open)
+	default:
+		return fmt.Sprintf("Of %s %d failed and %s.", of, failed, open)
 	}
-	for _, result := range []string{threshold.Failed, threshold.Undecided} {
-		switch counts[result] {
-		case 0:
-		case 1:
-			said = append(said, map[string]string{threshold.Failed: "1 failed", threshold.Undecided: "1 is undecided"}[result])
-		default:
-			said = append(said, fmt.Sprintf(map[string]string{threshold.Failed: "%d failed", threshold.Undecided: "%d are undecided"}[result], counts[result]))
-		}
-	}
-	if counts[threshold.Undecided] == 0 {
-		return fmt.Sprintf("%d of %s failed.", counts[threshold.Failed], plural(n, "threshold", "thresholds"))
-	}
-	return fmt.Sprintf("Of %s %s.", plural(n, "threshold", "thresholds"), strings.Join(said, " and "))
 }
 
 // plural formats a number of things.

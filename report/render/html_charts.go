@@ -170,10 +170,7 @@ func curveOf(r report.Report) *htmlCurve {
 		return nil
 	}
 	named := []float64{1, 2, 10, 20, 100, 1000, 10_000}
-	kept := 1.0
-	if r.LowerBoundsAbove != nil {
-		kept = *r.LowerBoundsAbove
-	}
+	kept := lowerBoundsAbove(r)
 	if r.Histograms == nil || r.Histograms.Latency.Count() == 0 {
 		return coarseCurve(r, named, kept)
 	}

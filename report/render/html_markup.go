@@ -13,28 +13,6 @@ import (
 // markup writes the page of a report.
 type markup struct{ page.Markup }
 
-// number adds a number and its path in the JSON report.
-func (m *markup) number(n htmlNumber) {
-	if n.Path == "" {
-		m.Put("%s", n.Text)
-		return
-	}
-	m.Put(`<data value="%s" data-path="%s">%s</data>`, n.Value, n.Path, n.Text)
-}
-
-// cell adds a cell with a number.
-func (m *markup) cell(n htmlNumber) {
-	m.Raw(`<td class="n">`)
-	m.number(n)
-	m.Raw("</td>")
-}
-
-// share adds two cells: a share and its bar.
-func (m *markup) share(b htmlBar) {
-	m.Put(`<td class="n">%s</td><td class="graph"><svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">`+
-		`<rect class="all" width="100" height="8"/><rect class="part" width="%s" height="8"/></svg></td>`, b.Text, b.Width)
-}
-
 // more says how many rows of a table are not shown.
 func (m *markup) more(hidden, columns int) {
 	if hidden > 0 {

@@ -2,85 +2,162 @@ package render
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/output/page"
+	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/internal/output/table"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // verdict writes the judgement; it comes first.
-func (m *markup) verdict(v htmlVerdict) {
+func (m *markup) verdict(r report.Report) {
+	result, thresholds := resultOf(r), r.ThresholdChecks()
+	title, summary := strings.ToUpper(result[:1])+result[1:], thresholdsSummary(thresholds)
+	if r.Running {
+		title += " so far"
+	}
+	if invalid := r.Invalid(); len(invalid) > 0 {
+		summary += " " + htmlText("The run proves nothing: "+strings.Join(invalid, "; ")+".")
+	}
 	m.Put(`<section id="judged" class="verdict %s" aria-labelledby="judged-title" tabindex="-1"><div class="banner"><span class="sign" aria-hidden="true">%s</span>`+
-		`<div><h2 id="judged-title">%s</h2><p>%s</p></div></div>`+"\n", v.Result, resultSign(v.Result), v.Title, v.Summary)
+		`<div><h2 id="judged-title">%s</h2><p>%s</p></div></div>`+"\n", result, resultSign(result), title, summary)
 	m.Table("judged", "Thresholds and checks", page.Columns("result", "threshold or check", "measured")...)
-	for _, c := range v.Judged {
+	shown := min(len(thresholds), maxHTMLRows)
+	for i, c := range append(thresholds[:shown], r.AuditCheck(), r.GeneratorCheck()) {
 		tag := "%s"
-		if c.Threshold {
+		if i < shown {
 			tag = "<code>%s</code>"
 		}
-		m.Put(`<tr class="%s"><td><span class="pill">%s %s</span></td><th scope="row">`+tag+"</th><td>%s</td></tr>\n", c.Result, resultSign(c.Result), c.Result, c.Name, c.Text)
+		m.Put(`<tr class="%s"><td><span class="pill">%s %s</span></td><th scope="row">`+tag+"</th><td>%s</td></tr>\n", c.Result, resultSign(c.Result), c.Result, htmlText(c.Name), htmlText(c.Text))
 	}
 	m.EndTable()
 	m.Raw("</section>\n")
 }
 
-// tiles writes the key figures.
-func (m *markup) tiles(all []htmlTile) {
+// tiles writes the key figures: what was asked for, what became of it, and how long it took.
+func (m *markup) tiles(r report.Report) {
 	m.Raw(`<section aria-label="Key figures" class="tiles">` + "\n")
-	for _, t := range all {
-		m.Put(`<div class="tile %s"><p class="label">%s</p><p class="main">`, t.Kind, t.Name)
-		m.bounded(t)
-		m.Raw(`</p><p class="more">`)
-		for i, n := range t.More {
-			if i > 0 {
-				m.Raw(" · ")
-			}
-			m.number(n)
+	asked, how := table.Cell{Text: "max"}, "as fast as it goes"
+	if !r.ClosedLoop {
+		asked, how = count("asked", r.Asked), askedRate(r)
+	}
+	m.tile("asked", "asked", "", asked, table.Cell{Text: how})
+	m.tile("sent", "sent", "", count("sent", r.Sent), rate("rate", r.Rate))
+	ok, failed, alarm := []table.Cell{rate("throughput", r.Throughput)}, []table.Cell{}, ""
+	if r.HasTimes() {
+		ok = append(ok, share("success", r.Success))
+		if classes := byCount(r.Errors); len(classes) > 0 {
+			most := printable.Clip(classes[0], 20)
+			failed = append(failed, table.Cell{Text: most}, count("errors."+most, r.Errors[classes[0]]))
 		}
-		m.Raw("</p>")
-		if t.Alarm != "" {
-			m.Put(`<p class="alarm bad">%s</p>`, t.Alarm)
-		}
-		m.Raw("</div>\n")
+	}
+	if missing := notSent(r); missing != "" {
+		alarm = strings.ReplaceAll(missing, " %", "\u00a0%") + " not sent"
+	}
+	m.tile("ok", "ok", alarm, count("audit.completed", r.Audit.Completed), ok...)
+	m.tile("failed", "failed", "", count("audit.failed", r.Audit.Failed), failed...)
+	if r.HasTimes() {
+		latencies := quantiles("latency_ns.", r.Latency, lowerBoundsAbove(r))
+		m.tile("p50", "latency p50", "", latencies[0], table.Cell{Text: "1 in 2 is slower"})
+		m.tile("p99", "latency p99", "", latencies[3], table.Cell{Text: "1 in 100 is slower"})
+		m.tile("p999", "latency p99.9", "", latencies[4], table.Cell{Text: "1 in 1,000 is slower"})
 	}
 	m.Raw("</section>\n")
 }
 
-// bounded writes a number, with a sign if it is a lower bound.
-func (m *markup) bounded(t htmlTile) {
-	if t.Bound {
-		m.Raw("≥&nbsp;")
+// tile writes a key figure, and more about it; kind is a class of the style sheet, alarm what is wrong with it.
+func (m *markup) tile(kind, name, alarm string, main table.Cell, more ...table.Cell) {
+	m.Put(`<div class="tile %s"><p class="label">%s</p><p class="main">`, kind, name)
+	main.HTML(&m.Markup)
+	m.Raw(`</p><p class="more">`)
+	for i, cell := range more {
+		if i > 0 {
+			m.Raw(" · ")
+		}
+		cell.HTML(&m.Markup)
 	}
-	m.number(t.Main)
+	m.Raw("</p>")
+	if alarm != "" {
+		m.Put(`<p class="alarm bad">%s</p>`, alarm)
+	}
+	m.Raw("</div>\n")
 }
 
 // audit writes where all requests went, beside the limits and the notes.
 func (m *markup) audit(r report.Report) {
-	a := auditOf(r)
 	m.Raw(`<div class="pair">` + "\n")
 	m.Section("audit", "", "Audit")
-	m.Put(`<p class="lead">%s</p>`+"\n"+`<p class="equation">`, a.Text)
-	m.term(a.Left)
-	m.Put(` <span class="op">%s</span>`, a.Equal)
-	for _, t := range a.Right {
-		if t.Sign != "" {
-			m.Put(` <span class="op">%s</span>`, t.Sign)
+	m.Put(`<p class="lead">%s</p>`+"\n"+`<p class="equation">`, auditText(r))
+	left, right := r.Balance()
+	m.term("", left)
+	sign := "="
+	if report.SumTerms(right) != left.N {
+		sign = "≠"
+	}
+	for i, t := range right {
+		switch {
+		case i == 0:
+			m.term(sign, t)
+		case t.N == 0:
+		case t.Minus:
+			m.term("−", t)
+		default:
+			m.term("+", t)
 		}
-		m.Raw(" ")
-		m.term(t)
 	}
 	m.Raw("</p>\n<details><summary>All terms</summary>")
 	m.Table("narrow", "All terms of the audit")
-	for _, t := range a.All {
-		m.Put(`<tr><th scope="row">%s</th>`, t.Name)
-		m.cell(t.Number)
-		m.Raw("</tr>\n")
+	var rows []table.Row
+	a := r.Audit
+	for _, t := range []report.Term{{Name: "issued", N: a.Issued}, {Name: "asked", N: a.Asked}, {Name: "sent", N: a.Sent},
+		{Name: "late_dropped", N: a.LateDropped}, {Name: "skipped", N: a.Skipped}, {Name: "recalled", N: a.Recalled},
+		{Name: "lost", N: a.Lost}, {Name: "held", N: a.Held}, {Name: "overrun", N: a.Overrun}, {Name: "ungranted", N: a.Ungranted},
+		{Name: "completed", N: a.Completed}, {Name: "failed", N: a.Failed}, {Name: "in_flight", N: a.InFlight}} {
+		rows = append(rows, table.Row{Name: strings.ReplaceAll(t.Name, "_", " "), Cells: []table.Cell{count("audit."+t.Name, t.N)}})
 	}
+	table.HTML(&m.Markup, maxHTMLText, rows)
 	m.EndTable()
 	m.Raw("</details>\n</section>\n")
+	m.limits(r)
+	m.Raw("</div>\n")
+}
 
+// auditText returns a sentence about the audit.
+func auditText(r report.Report) string {
+	switch c := r.AuditCheck(); {
+	case c.Result == threshold.Passed:
+		return "Every request is accounted for."
+	case c.Result == threshold.Undecided && r.State() == report.Incomplete:
+		return "The report is incomplete: see the notes."
+	default:
+		return htmlText(c.Text)
+	}
+}
+
+// term writes a number of the audit with its name, after a sign.
+func (m *markup) term(sign string, t report.Term) {
+	if sign != "" {
+		m.Put(` <span class="op">%s</span> `, sign)
+	}
+	m.Raw(`<span class="term"><b>`)
+	count("audit."+t.Name, t.N).HTML(&m.Markup)
+	m.Put("</b> %s</span>", strings.ReplaceAll(t.Name, "_", " "))
+}
+
+// limits writes a line for each cause of a limit, and the notes.
+func (m *markup) limits(r report.Report) {
 	m.Section("limit", "", "Whose limit it was")
-	if limits := limitsOf(r); len(limits) > 0 {
+	var limits []string
+	for _, l := range r.Limits() {
+		limits = append(limits, l.String())
+	}
+	if limits = limits[:min(len(limits), maxHTMLRows)]; len(limits) > 0 {
 		m.lines(limits)
 	} else if c := r.GeneratorCheck(); c.Result == threshold.Undecided {
 		m.Put(`<p class="lead">It is not known: %s.</p>`, htmlText(c.Text))
@@ -91,14 +168,7 @@ func (m *markup) audit(r report.Report) {
 		m.Raw("<h3>Notes</h3>\n")
 		m.lines(r.Notes)
 	}
-	m.Raw("</section>\n</div>\n")
-}
-
-// term writes a number of the audit with its name.
-func (m *markup) term(t htmlTerm) {
-	m.Raw(`<span class="term"><b>`)
-	m.number(t.Number)
-	m.Put("</b> %s</span>", t.Name)
+	m.Raw("</section>\n")
 }
 
 // lines writes texts; their number is bounded.
@@ -114,44 +184,28 @@ func (m *markup) lines(texts []string) {
 	m.Raw("</ul>\n")
 }
 
-// times writes the table of percentiles.
-func (m *markup) times(rows []htmlTimes) {
-	if len(rows) == 0 {
-		return
-	}
-	m.Section("times", "", "Times")
-	m.Table("numbers", "Times, by percentile", page.Columns("of", "#min", "#mean", "#p50", "#p90", "#p95", "#p99", "#p99.9", "#p99.99", "#max")...)
-	for _, row := range rows {
-		m.Put(`<tr><th scope="row">%s</th>`, row.Name)
-		for _, cell := range row.Cells {
-			m.Raw("<td>")
-			m.bounded(cell)
-			m.Raw("</td>")
+// tables writes the tables that Markdown has too: times, steps, errors and statuses. The last two stand side by side.
+func (m *markup) tables(r report.Report) {
+	write := func(id, title, class, name string, rows []table.Row, hidden int, columns ...string) {
+		if len(rows) == 0 {
+			return
 		}
-		m.Raw("</tr>\n")
+		m.Section(id, "", title)
+		m.Table(class, name, page.Columns(columns...)...)
+		table.HTML(&m.Markup, maxHTMLText, rows)
+		m.more(hidden, 4)
+		m.EndTable()
+		m.Raw("</section>\n")
 	}
-	m.EndTable()
-	m.Raw("</section>\n")
-}
-
-// answers writes the classes of errors and the statuses, side by side.
-func (m *markup) answers(tables []htmlCounts) {
-	if len(tables) == 0 {
+	write("times", "Times", "numbers", "Times, by percentile", timesRows(r), 0, append([]string{"of"}, timesColumns()...)...)
+	write("steps", "Steps", "counts", "Steps of the workload", stepRows(r), 0, slices.Concat([]string{"step"}, stepColumns(), []string{"most frequent failure"})...)
+	all := answersOf(r)
+	if len(all) == 0 {
 		return
 	}
 	m.Raw(`<div class="pair">` + "\n")
-	for _, t := range tables {
-		m.Section(t.Name, "", t.Title)
-		m.Table("counts", t.Title, page.Columns(t.Name, "#requests", "##share of those that ended")...)
-		for _, row := range t.Rows {
-			m.Put(`<tr><th scope="row">%s</th>`, row.Name)
-			m.cell(row.Number)
-			m.share(row.Share)
-			m.Raw("</tr>\n")
-		}
-		m.more(t.Hidden, 4)
-		m.EndTable()
-		m.Raw("</section>\n")
+	for _, a := range all {
+		write(a.class, a.title, "counts", a.title, a.rows, a.hidden, a.class, "#requests", "##share of those that ended")
 	}
 	m.Raw("</div>\n")
 }
@@ -187,46 +241,80 @@ func (m *markup) charts(all []htmlChart) {
 }
 
 // workers writes a row for each process.
-func (m *markup) workers(rows []htmlWorker, hidden int) {
+func (m *markup) workers(r report.Report) {
 	m.Section("workers", "", "Workers")
-	if len(rows) == 0 {
+	if len(r.Workers) == 0 {
 		m.Raw(`<p class="empty">No worker took part.</p></section>` + "\n")
 		return
 	}
 	m.Table("counts", "Workers", page.Columns("worker", "state", "#sent", "##share", "#seen late", "#dropped late", "#busy", "CPU", "limits")...)
-	for _, w := range rows {
-		m.Put(`<tr><th scope="row">%s</th><td>%s</td>`, w.ID, w.State)
-		m.cell(w.Sent)
-		m.share(w.Share)
-		m.cell(w.Late)
-		m.cell(w.Dropped)
-		m.cell(w.Busy)
-		class := "limits"
-		if w.Bad {
-			class += " bad"
+	var rows []table.Row
+	for i, w := range r.Workers[:min(len(r.Workers), maxHTMLRows)] {
+		path, state, cpu, limits := fmt.Sprintf("workers.%d.", i), htmlText(w.State), "–", limitsOf(w)
+		if load, has := w.Self.Load["cpu"]; has {
+			cpu = fmt.Sprintf("%.0f\u00a0%%, at most %.0f\u00a0%%", 100*load.Mean, 100*load.Worst)
 		}
-		m.Put(`<td>%s</td><td class="%s">%s</td></tr>`+"\n", w.CPU, class, w.Verdicts)
+		if !w.Final && !r.Running {
+			state += ", final snapshot missing"
+		}
+		rows = append(rows, table.Row{Name: w.ID, Cells: []table.Cell{
+			{Text: state}, count(path+"sent", w.Sent), part(w.Sent, r.Sent), count(path+"seen_late", w.SeenLate), count(path+"late_dropped", w.LateDropped),
+			count(path+"busy", w.Busy), {Text: cpu}, limits,
+		}})
 	}
-	m.more(hidden, 10)
+	table.HTML(&m.Markup, maxHTMLText, rows)
+	m.more(len(r.Workers)-len(rows), 10)
 	m.EndTable()
 	m.Raw(`<p class="hint">Seen late: slots to which the worker came late by itself. Dropped late: slots that were not sent, because it was too late. ` +
 		`Busy: slots that found no connection free.</p></section>` + "\n")
 }
 
-// spec writes the target and the flags.
-func (m *markup) spec(facts []htmlFact) {
+// limitsOf returns the limits of a worker and their causes.
+func limitsOf(w report.WorkerReport) table.Cell {
+	var causes []string
+	for _, v := range w.Verdicts {
+		causes = append(causes, v.Limit+": "+strings.ReplaceAll(v.Cause, "_", " "))
+	}
+	switch {
+	case len(causes) > 0:
+		return table.Cell{Class: "limits bad", Text: htmlText(strings.Join(causes, ", "))}
+	case w.Self.MeasuredS == 0:
+		return table.Cell{Class: "limits", Text: "not measured"}
+	default:
+		return table.Cell{Class: "limits", Text: "none"}
+	}
+}
+
+// spec writes the facts that describe the run: the target and the flags as code.
+func (m *markup) spec(r report.Report) {
 	m.Section("spec", "", "Specification")
+	d, warmup, hosts, bytes, messages := r.Described, "", "", "", ""
+	if r.WarmupS > 0 {
+		warmup = time.Duration(r.WarmupS * float64(time.Second)).String()
+	}
+	if d.Hosts > 0 {
+		hosts = units.Groups(strconv.Itoa(d.Hosts))
+	}
+	if r.BytesIn+r.BytesOut > 0 {
+		bytes = "in " + units.Bytes(r.BytesIn) + ", out " + units.Bytes(r.BytesOut)
+	}
+	if r.MessagesIn > 0 {
+		messages = "in " + units.Groups(strconv.FormatInt(r.MessagesIn, 10))
+	}
+	facts := slices.DeleteFunc([][2]string{{"target", d.Target()}, {"flags", d.Line()}, {"withheld", strings.Join(d.Withheld, ", ")}, {"limiter", r.Limiter}, {"warm-up", warmup},
+		{"created by", d.CreatedBy}, {"reported by", d.ReportedBy}, {"Redis", d.Redis}, {"hosts", hosts}, {"bytes", bytes}, {"messages", messages}},
+		func(fact [2]string) bool { return fact[1] == "" })
 	if len(facts) == 0 {
 		m.Raw(`<p class="empty">The target is not known.</p></section>` + "\n")
 		return
 	}
 	m.Raw(`<dl class="spec">`)
-	for _, f := range facts {
+	for _, fact := range facts {
 		tag := "%s"
-		if f.Code {
+		if fact[0] == "target" || fact[0] == "flags" {
 			tag = "<code>%s</code>"
 		}
-		m.Put("<div><dt>%s</dt><dd>"+tag+"</dd></div>\n", f.Name, f.Text)
+		m.Put("<div><dt>%s</dt><dd>"+tag+"</dd></div>\n", fact[0], htmlText(fact[1]))
 	}
 	m.Raw("</dl></section>\n")
 }

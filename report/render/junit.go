@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
@@ -109,46 +110,34 @@ func figuresOf(r report.Report) ([]junitProperty, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	if _, err := d.Token(); err != nil {
-		return nil, err
-	}
-	return members(d, "", nil)
+	return valuesOf("", data)
 }
 
-// members reads the members of an object after its opening brace. It skips arrays.
-func members(d *json.Decoder, prefix string, all []junitProperty) ([]junitProperty, error) {
+// valuesOf returns the value at a path, or those in an object there. It skips arrays.
+func valuesOf(path string, value []byte) (all []junitProperty, err error) {
+	d := json.NewDecoder(bytes.NewReader(value))
+	d.UseNumber()
+	first, err := d.Token()
+	if first == json.Delim('[') || err != nil {
+		return nil, err
+	}
+	if first != json.Delim('{') {
+		return []junitProperty{{Name: printable.Line(path), Value: printable.Line(fmt.Sprint(first))}}, nil
+	}
 	for d.More() {
 		name, err := d.Token()
 		if err != nil {
 			return nil, err
 		}
-		path := prefix + fmt.Sprint(name)
-		switch value, err := d.Token(); {
-		case err != nil:
+		var member json.RawMessage
+		if err := d.Decode(&member); err != nil {
 			return nil, err
-		case value == json.Delim('{'):
-			if all, err = members(d, path+".", all); err != nil {
-				return nil, err
-			}
-		case value == json.Delim('['):
-			for depth := 1; depth > 0; {
-				inner, err := d.Token()
-				if err != nil {
-					return nil, err
-				}
-				switch inner {
-				case json.Delim('['), json.Delim('{'):
-					depth++
-				case json.Delim(']'), json.Delim('}'):
-					depth--
-				}
-			}
-		default:
-			all = append(all, junitProperty{Name: printable.Line(path), Value: printable.Line(fmt.Sprint(value))})
 		}
+		inner, err := valuesOf(strings.TrimPrefix(path+"."+fmt.Sprint(name), "."), member)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, inner...)
 	}
-	_, err := d.Token() // its end
-	return all, err
+	return all, nil
 }

@@ -5,12 +5,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/internal/output/table"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"
@@ -32,24 +31,20 @@ func Markdown(w io.Writer, r report.Report) error {
 	}
 	markdownChecks(&b, r)
 	markdownCounts(&b, r)
-	markdownTimes(&b, r)
-	markdownSteps(&b, r)
-	markdownAnswers(&b, r)
+	markdownTables(&b, r)
 	markdownNotes(&b, r)
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write Markdown: %w", err)
-	}
-	return nil
+	return write(w, "Markdown", b.Bytes())
 }
 
-// headlineOf is the result of the run for a pipeline. For a run without thresholds it is the worst check. If the report
-// is not complete, it adds the state of the run.
+// resultOf is the result of the run for a pipeline. For a run without thresholds it is the worst check.
+func resultOf(r report.Report) string { return cmp.Or(r.Outcome(), report.WorstResult(r.Checks())) }
+
+// headlineOf is the result and, if the report is not complete, the state of the run.
 func headlineOf(r report.Report) string {
-	result := cmp.Or(r.Outcome(), report.WorstResult(r.Checks()))
 	if state := r.State(); state != "complete" {
-		return result + ", " + state
+		return resultOf(r) + ", " + state
 	}
-	return result
+	return resultOf(r)
 }
 
 // markdownChecks writes all checks or, if there are too many, the worst.
@@ -94,38 +89,22 @@ func markdownCounts(b *bytes.Buffer, r report.Report) {
 	fmt.Fprintf(b, "\nSuccess %s %%, %s long, bytes in %s, out %s%s.\n\n", units.Percent(r.Success), r.Length().Round(time.Millisecond), units.Bytes(r.BytesIn), units.Bytes(r.BytesOut), messages)
 }
 
-func markdownTimes(b *bytes.Buffer, r report.Report) {
-	if !r.HasTimes() {
-		return
-	}
-	writeRow(b, "| %s|", " %s |", "", timesColumns())
-	b.WriteString("|---|" + strings.Repeat("---:|", len(timesColumns())) + "\n")
-	for _, row := range timesRows(r) {
-		writeRow(b, "| %s |", " %s |", row.name, row.cells())
-	}
-	b.WriteByte('\n')
-}
-
-// markdownAnswers writes errors and statuses, the most frequent first.
-func markdownAnswers(b *bytes.Buffer, r report.Report) {
-	for _, answers := range []struct {
-		name   string
-		counts map[string]int64
-	}{{"error", r.Errors}, {"status", r.StatusCodes}} {
-		if len(answers.counts) == 0 {
-			continue
+// markdownTables writes the tables that the page has too: times, steps, errors and statuses.
+func markdownTables(b *bytes.Buffer, r report.Report) {
+	write := func(rows []table.Row, hidden int, columns ...string) {
+		if len(rows) == 0 {
+			return
 		}
-		fmt.Fprintf(b, "| %s | requests |\n|---|---:|\n", answers.name)
-		names := slices.SortedFunc(maps.Keys(answers.counts), func(x, y string) int {
-			return cmp.Or(cmp.Compare(answers.counts[y], answers.counts[x]), cmp.Compare(x, y))
-		})
-		for _, name := range names[:min(len(names), maxMarkdownRows)] {
-			fmt.Fprintf(b, "| %s | %d |\n", prose(name), answers.counts[name])
-		}
-		if hidden := len(names) - maxMarkdownRows; hidden > 0 {
+		table.Markdown(b, maxMarkdownText, rows, columns...)
+		if hidden > 0 {
 			fmt.Fprintf(b, "| and %d more | |\n", hidden)
 		}
 		b.WriteByte('\n')
+	}
+	write(timesRows(r), 0, append([]string{""}, timesColumns()...)...)
+	write(stepRows(r), 0, append([]string{"step"}, stepColumns()...)...)
+	for _, a := range answersOf(r) {
+		write(a.rows, a.hidden, a.name, "#requests")
 	}
 }
 

@@ -27,10 +27,7 @@ func OpenMetrics(w io.Writer, r report.Report) error {
 	m.steps(r)
 	m.workers(r)
 	m.WriteString("# EOF\n")
-	if _, err := w.Write(m.Bytes()); err != nil {
-		return fmt.Errorf("write OpenMetrics: %w", err)
-	}
-	return nil
+	return write(w, "OpenMetrics", m.Bytes())
 }
 
 // metrics collects the text.
@@ -60,6 +57,14 @@ func (m *metrics) sample(name string, value float64, labels ...string) {
 func (m *metrics) gauge(name, unit, help string, value float64) {
 	m.family(name, "gauge", unit, help)
 	m.sample(name, value)
+}
+
+// summary writes the quantiles of a distribution of n values.
+func (m *metrics) summary(name string, d record.Distribution, n int64, labels ...string) {
+	for _, p := range d.Quantiles() {
+		m.sample(name, float64(p.NS)/1e9, append(labels, "quantile", strconv.FormatFloat(p.Q, 'g', -1, 64))...)
+	}
+	m.sample(name+"_count", float64(n), labels...)
 }
 
 // label escapes the value of a label.
@@ -179,10 +184,7 @@ func (m *metrics) times(r report.Report) {
 		{"loadctl_lag", "From when a request was due to when it was sent.", r.Lag},
 	} {
 		m.family(d.name+"_seconds", "summary", "seconds", d.help)
-		for _, p := range d.Quantiles() {
-			m.sample(d.name+"_seconds", float64(p.NS)/1e9, "quantile", strconv.FormatFloat(p.Q, 'g', -1, 64))
-		}
-		m.sample(d.name+"_seconds_count", float64(r.Audit.Completed+r.Audit.Failed))
+		m.summary(d.name+"_seconds", d.Distribution, r.Audit.Completed+r.Audit.Failed)
 		m.gauge(d.name+"_min_seconds", "seconds", "The least of it.", float64(d.Min)/1e9)
 		m.gauge(d.name+"_mean_seconds", "seconds", "The mean of it.", float64(d.Mean)/1e9)
 	}

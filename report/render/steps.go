@@ -2,47 +2,39 @@ package render
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
 	"unicode/utf8"
 
-	"github.com/loadctl/loadctl/internal/output/page"
 	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/internal/output/table"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/units"
 )
 
-// stepColumns returns the names of what stepCells returns.
+// stepColumns returns the head of the cells of stepRows, without the last one, which only the page shows.
 func stepColumns() []string {
-	return []string{"sent", "share", "failed", "p50", "p90", "p99", "p99.9", "max"}
+	return []string{"#sent", "##share", "#failed", "#p50", "#p90", "#p99", "#p99.9", "#max"}
 }
 
-// stepCells returns the figures of a step, times with ≥ if they are lower bounds. The share is that of all requests
-// sent.
-func stepCells(r report.Report, s report.StepReport) []string {
-	cells := []string{
-		strconv.FormatInt(s.Sent, 10), units.Percent(units.Ratio(float64(s.Sent), float64(r.Audit.Requests()))) + " %", strconv.FormatInt(s.Failed, 10),
-	}
-	bound := stepBound(s)
-	for _, p := range s.Latency.Quantiles() {
-		if !slices.Contains([]float64{0.5, 0.9, 0.99, 0.999, 1}, p.Q) {
-			continue
+// stepRows returns the figures of each step: its requests, their share of all requests sent, and times; and its most
+// frequent failure.
+func stepRows(r report.Report) (rows []table.Row) {
+	for i, s := range r.Steps {
+		path := fmt.Sprintf("steps.%d.", i)
+		cells := []table.Cell{count(path+"sent", s.Sent), part(s.Sent, r.Audit.Requests()), count(path+"failed", s.Failed)}
+		above := 1 - units.Ratio(float64(s.LateDropped), float64(s.Sent+s.LateDropped))
+		all := quantiles(path+"latency_ns.", s.Latency, above)
+		for _, at := range []int{0, 1, 3, 4, 6} { // without p95 and p99.99
+			all[at].Class = "n"
+			cells = append(cells, all[at])
 		}
-		text := units.Duration(p.NS)
-		if p.Q > bound {
-			text = "≥" + text
+		most := table.Cell{}
+		if classes := byCount(s.Errors); len(classes) > 0 {
+			most.Page = htmlText(fmt.Sprintf("%s: %d", classes[0], s.Errors[classes[0]]))
 		}
-		cells = append(cells, text)
+		rows = append(rows, table.Row{Name: s.Name, Cells: append(cells, most)})
 	}
-	return cells
-}
-
-// stepBound returns the quantile above which those of the step are lower bounds.
-func stepBound(s report.StepReport) float64 {
-	return 1 - units.Ratio(float64(s.LateDropped), float64(s.Sent+s.LateDropped))
+	return rows
 }
 
 // textSteps writes the table of steps, and what failed in each.
@@ -54,11 +46,11 @@ func textSteps(b *bytes.Buffer, r report.Report) {
 	for _, s := range r.Steps {
 		width = max(width, utf8.RuneCountInString(s.Name))
 	}
-	name := fmt.Sprintf("%%-%ds", width+2)
-	writeRow(b, name, "%9s", "steps", stepColumns())
-	for _, s := range r.Steps {
-		writeRow(b, name, "%9s", s.Name, stepCells(r, s))
-		for _, class := range stepErrors(s) {
+	table.Text(b, width+2, "steps", stepColumns()...)
+	for i, row := range stepRows(r) {
+		s := r.Steps[i]
+		table.Text(b, width+2, s.Name, row.Texts(len(stepColumns()))...)
+		for _, class := range byCount(s.Errors) {
 			printable.Fprintf(b, "  %s: %d\n", class, s.Errors[class])
 		}
 		for _, t := range []report.Term{{Name: "late dropped", N: s.LateDropped}, {Name: "ended before", N: s.Ended}, {Name: "unfinished", N: s.Unfinished}} {
@@ -69,26 +61,6 @@ func textSteps(b *bytes.Buffer, r report.Report) {
 		if s.FromAnswer {
 			b.WriteString("  latency counts from the answer before, plus the pause\n")
 		}
-	}
-	b.WriteByte('\n')
-}
-
-// stepErrors returns the classes of errors of a step, the most frequent first.
-func stepErrors(s report.StepReport) []string {
-	return slices.SortedFunc(maps.Keys(s.Errors), func(x, y string) int {
-		return cmp.Or(cmp.Compare(s.Errors[y], s.Errors[x]), cmp.Compare(x, y))
-	})
-}
-
-// markdownSteps writes the same table.
-func markdownSteps(b *bytes.Buffer, r report.Report) {
-	if len(r.Steps) == 0 {
-		return
-	}
-	writeRow(b, "| %s |", " %s |", "step", stepColumns())
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---:|\n")
-	for _, s := range r.Steps {
-		writeRow(b, "| %s |", " %s |", prose(s.Name), stepCells(r, s))
 	}
 	b.WriteByte('\n')
 }
@@ -107,60 +79,6 @@ func (m *metrics) steps(r report.Report) {
 	}
 	m.family("loadctl_step_latency_seconds", "summary", "seconds", "From when a request of the step was due to its end.")
 	for _, s := range r.Steps {
-		for _, p := range s.Latency.Quantiles() {
-			m.sample("loadctl_step_latency_seconds", float64(p.NS)/1e9, "step", s.Name, "quantile", strconv.FormatFloat(p.Q, 'g', -1, 64))
-		}
-		m.sample("loadctl_step_latency_seconds_count", float64(s.Completed+s.Failed), "step", s.Name)
+		m.summary("loadctl_step_latency_seconds", s.Latency, s.Completed+s.Failed, "step", s.Name)
 	}
-}
-
-// An htmlStep is a row of the table of steps.
-type htmlStep struct {
-	Name         string
-	Sent, Failed htmlNumber
-	Share        htmlBar
-	Times        []htmlTile // Main and Bound are set
-	Errors       string
-}
-
-// stepsOf returns the rows. Their members in the JSON report are steps.0, steps.1, ….
-func stepsOf(r report.Report) (rows []htmlStep) {
-	for i, s := range r.Steps {
-		path := fmt.Sprintf("steps.%d.", i)
-		row := htmlStep{Name: htmlText(s.Name), Sent: htmlCount(path+"sent", s.Sent), Failed: htmlCount(path+"failed", s.Failed), Share: htmlBarOf(s.Sent, r.Audit.Requests())}
-		for j, q := range s.Latency.Quantiles() {
-			name := []string{"p50", "p90", "p95", "p99", "p999", "p9999", "max"}[j]
-			if name != "p95" && name != "p9999" {
-				row.Times = append(row.Times, htmlTile{Main: htmlTime(path+"latency_ns."+name, q.NS), Bound: q.Q > stepBound(s)})
-			}
-		}
-		if all := stepErrors(s); len(all) > 0 {
-			row.Errors = htmlText(fmt.Sprintf("%s: %d", all[0], s.Errors[all[0]]))
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-// steps writes the table of steps.
-func (m *markup) steps(rows []htmlStep) {
-	if len(rows) == 0 {
-		return
-	}
-	m.Section("steps", "", "Steps")
-	m.Table("counts", "Steps of the workload", page.Columns("step", "#sent", "##share", "#failed", "#p50", "#p90", "#p99", "#p99.9", "#max", "most frequent failure")...)
-	for _, row := range rows {
-		m.Put(`<tr><th scope="row">%s</th>`, row.Name)
-		m.cell(row.Sent)
-		m.share(row.Share)
-		m.cell(row.Failed)
-		for _, cell := range row.Times {
-			m.Raw(`<td class="n">`)
-			m.bounded(cell)
-			m.Raw("</td>")
-		}
-		m.Put("<td>%s</td></tr>\n", row.Errors)
-	}
-	m.EndTable()
-	m.Raw("</section>\n")
 }

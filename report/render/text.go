@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -10,7 +9,9 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/internal/output/table"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"
 )
 
@@ -24,15 +25,14 @@ func Text(w io.Writer, r report.Report) error {
 	textSteps(&b, r)
 	textAnswers(&b, r)
 	textWorkers(&b, r)
-	textVerdicts(&b, r)
+	for _, l := range r.Limits() {
+		printable.Fprintf(&b, "limit       %s\n", l)
+	}
 	textThresholds(&b, r)
 	for _, note := range r.Notes {
 		printable.Fprintf(&b, "note        %s\n", note)
 	}
-	if _, err := w.Write(b.Bytes()); err != nil {
-		return fmt.Errorf("write text: %w", err)
-	}
-	return nil
+	return write(w, "text", b.Bytes())
 }
 
 // textHead writes what was asked for and the result.
@@ -123,28 +123,32 @@ func askedRate(r report.Report) string {
 // textAudit writes the audit as an equation and, if asked and issued differ, the reason.
 func textAudit(b *bytes.Buffer, r report.Report) {
 	a := r.Audit
-	if r.ClosedLoop {
-		printable.Fprintf(b, "audit       %s\n", report.Equation("sent", a.Sent, a.SentTerms()))
-		return
-	}
-	printable.Fprintf(b, "audit       %s\n", report.Equation("asked", a.Asked, a.ReasonTerms()))
-	if a.Recalled != 0 || a.Overrun != 0 || a.Ungranted != 0 {
+	left, right := r.Balance()
+	printable.Fprintf(b, "audit       %s\n", report.Equation(left.Name, left.N, right))
+	if !r.ClosedLoop && (a.Recalled != 0 || a.Overrun != 0 || a.Ungranted != 0) {
 		printable.Fprintf(b, "            %s\n", report.Equation("asked", a.Asked, a.AskedTerms()))
 	}
 }
 
 // textTimes writes the table of latency, service time and lag, if any request ended.
 func textTimes(b *bytes.Buffer, r report.Report) {
+	b.WriteByte('\n')
 	if !r.HasTimes() {
-		b.WriteByte('\n')
 		return
 	}
-	b.WriteByte('\n')
-	writeRow(b, "%-12s", "%9s", "", timesColumns())
+	table.Text(b, 12, "", timesColumns()...)
 	for _, row := range timesRows(r) {
-		writeRow(b, "%-12s", "%9s", row.name, row.cells())
+		table.Text(b, 12, row.Name, row.Texts(len(row.Cells))...)
 	}
 	b.WriteByte('\n')
+}
+
+// labelled returns the label of the first of some lines.
+func labelled(i int, label string) string {
+	if i > 0 {
+		return ""
+	}
+	return label
 }
 
 // textAnswers writes status codes and error classes.
@@ -159,15 +163,8 @@ func textAnswers(b *bytes.Buffer, r report.Report) {
 		}
 		b.WriteByte('\n')
 	}
-	classes := slices.SortedFunc(maps.Keys(r.Errors), func(x, y string) int {
-		return cmp.Or(cmp.Compare(r.Errors[y], r.Errors[x]), cmp.Compare(x, y))
-	})
-	for i, class := range classes {
-		label := "errors"
-		if i > 0 {
-			label = ""
-		}
-		printable.Fprintf(b, "%-12s%-12s %d", label, class, r.Errors[class])
+	for i, class := range byCount(r.Errors) {
+		printable.Fprintf(b, "%-12s%-12s %d", labelled(i, "errors"), class, r.Errors[class])
 		if r.Histograms != nil && r.Histograms.Errors[class].Count() > 0 {
 			h := r.Histograms.Errors[class]
 			printable.Fprintf(b, " (latency p50 %s, p99 %s)", units.Duration(h.Quantile(0.5)), units.Duration(h.Quantile(0.99)))
@@ -184,11 +181,7 @@ func textWorkers(b *bytes.Buffer, r report.Report) {
 		width = max(width, len(w.ID))
 	}
 	for i, w := range shown {
-		label := "workers"
-		if i > 0 {
-			label = ""
-		}
-		printable.Fprintf(b, "%-12s%-*s  %-8s sent %-10d", label, width, w.ID, w.State, w.Sent)
+		printable.Fprintf(b, "%-12s%-*s  %-8s sent %-10d", labelled(i, "workers"), width, w.ID, w.State, w.Sent)
 		if !w.LastSeen.IsZero() {
 			printable.Fprintf(b, " last seen %s", w.LastSeen.Format(time.RFC3339))
 		}
@@ -205,9 +198,25 @@ func textWorkers(b *bytes.Buffer, r report.Report) {
 	}
 }
 
-// textVerdicts writes a line for each cause of a limit.
-func textVerdicts(b *bytes.Buffer, r report.Report) {
-	for _, l := range r.Limits() {
-		printable.Fprintf(b, "limit       %s\n", l)
+// textThresholds writes a line for each threshold.
+func textThresholds(b *bytes.Buffer, r report.Report) {
+	for i, t := range r.Thresholds {
+		printable.Fprintf(b, "%-12s%s %s: %s", labelled(i, "thresholds"), resultSign(t.Result), t.Threshold, t.Text)
+		if t.Result == threshold.Undecided {
+			b.WriteString(" (undecided)")
+		}
+		b.WriteByte('\n')
+	}
+}
+
+// resultSign returns a result as one character.
+func resultSign(result string) string {
+	switch result {
+	case threshold.Passed:
+		return "✓"
+	case threshold.Failed:
+		return "✗"
+	default:
+		return "?"
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/output/page"
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/internal/output/svg"
+	"github.com/loadctl/loadctl/internal/output/table"
 )
 
 // pageStyle is what the page has beside the style of all pages.
@@ -81,37 +82,19 @@ func (m *markup) conditions(c Comparison) {
 	m.Raw("</ul>\n</section>\n")
 }
 
-// row adds a row; its first cell is the row's name.
-func (m *markup) row(class string, cells ...string) {
-	if class != "" {
-		class = ` class="` + class + `"`
-	}
-	m.Put(`<tr`+class+`><th scope="row">%s</th>`, cells[0])
-	for _, cell := range cells[1:] {
-		m.Put("<td>%s</td>", cell)
-	}
-	m.Raw("</tr>\n")
-}
-
-// sides begins a table with a column for the rows' names and one for each side.
-func (m *markup) sides(c Comparison, name, rows string) {
-	m.Table("numbers sides", name, page.Columns(append([]string{rows}, c.names()...)...)...)
+// table writes a table; head names the columns after the first.
+func (m *markup) table(class, name string, rows []table.Row, first string, head ...string) {
+	m.Table(class, name, page.Columns(append([]string{first}, head...)...)...)
+	table.HTML(&m.Markup, maxPageText, rows)
+	m.EndTable()
 }
 
 // figures writes the figures of one other side beside those of the base.
 func (m *markup) figures(c Comparison, i int) {
-	r, names := c.Results[i], c.names()
+	names := c.names()
 	m.Section(fmt.Sprintf("side-%d", i+1), "", names[i+1])
 	m.Raw(`<p class="lead">Differences, with intervals that hold together with 95 %</p>` + "\n")
-	m.Table("numbers figures", "Differences of "+names[i+1], page.Columns("figure", names[0], names[i+1], "difference", "interval")...)
-	for _, row := range r.Rows {
-		class, cells := "", row.cells()
-		if row.Difference.Differs() {
-			class = "differs"
-		}
-		m.row(class, append([]string{row.Name}, cells[:]...)...)
-	}
-	m.EndTable()
+	m.table("numbers figures", "Differences of "+names[i+1], c.Results[i].rows(), "figure", names[0], names[i+1], "difference", "interval")
 	for _, note := range c.notes(i) {
 		m.Put(`<p class="hint">%s</p>`+"\n", clip(note))
 	}
@@ -125,36 +108,20 @@ func (m *markup) latency(c Comparison) {
 	const title = "Latency that a share of the requests did not exceed"
 	curves := c.curves()
 	m.Raw(`<figure><div class="large">` + svg.Percentiles(title, 960, curves) + `</div><div class="small">` + svg.Percentiles(title, 380, curves) + "</div></figure>\n")
-	m.sides(c, "Percentiles of latency", "percentile")
-	for _, p := range percentiles() {
-		cells := []string{p.name}
-		for _, s := range c.Sides {
-			cells = append(cells, s.cell(p))
-		}
-		m.row("", cells...)
-	}
-	m.EndTable()
+	m.table("numbers sides", "Percentiles of latency", percentileRows(c.Sides), "percentile", c.names()...)
 	m.Raw("</section>\n")
 }
 
 // errors writes the failed requests by class.
 func (m *markup) errors(c Comparison) {
-	all := classes(c.Sides)
-	if len(all) == 0 {
+	rows, hidden := errorRows(c.Sides)
+	if len(rows) == 0 {
 		return
 	}
 	m.Section("errors", "", "Errors")
 	m.Raw(`<p class="lead">Failed requests by class, and their share of what ended</p>` + "\n")
-	m.sides(c, "Failed requests by class", "class")
-	for _, class := range all[:min(len(all), maxClasses)] {
-		cells := []string{clip(class)}
-		for _, s := range c.Sides {
-			cells = append(cells, s.Errors[class].text())
-		}
-		m.row("", cells...)
-	}
-	m.EndTable()
-	if hidden := len(all) - maxClasses; hidden > 0 {
+	m.table("numbers sides", "Failed requests by class", rows, "class", c.names()...)
+	if hidden > 0 {
 		m.Put(`<p class="hint">and %s more</p>`+"\n", fmt.Sprint(hidden))
 	}
 	m.Raw("</section>\n")
@@ -163,7 +130,10 @@ func (m *markup) errors(c Comparison) {
 // runs writes the list of runs.
 func (m *markup) runs(c Comparison) {
 	m.Section("runs", "", "Runs")
-	m.Table("runs", "What was compared", page.Columns("side", "run", "started")...)
+	var rows []table.Row
+	add := func(side, run, started string) {
+		rows = append(rows, table.Row{Name: side, Cells: []table.Cell{{Text: clip(run)}, {Text: started}}})
+	}
 	for i, name := range c.names() {
 		runs := c.Sides[i].Runs
 		for _, r := range runs[:min(len(runs), maxPageRuns)] {
@@ -171,12 +141,12 @@ func (m *markup) runs(c Comparison) {
 			if !r.StartedAt.IsZero() {
 				started = r.StartedAt.Format("2006-01-02 15:04:05 MST")
 			}
-			m.row("", name, clip(r.Name), started)
+			add(name, r.Name, started)
 		}
 		if hidden := len(runs) - maxPageRuns; hidden > 0 {
-			m.row("", name, fmt.Sprintf("and %d more", hidden), "")
+			add(name, fmt.Sprintf("and %d more", hidden), "")
 		}
 	}
-	m.EndTable()
+	m.table("runs", "What was compared", rows, "side", "run", "started")
 	m.Raw("</section>\n")
 }

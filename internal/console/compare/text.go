@@ -2,19 +2,11 @@ package compare
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"math"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
-)
-
-const (
-	missing    = "–" // in place of an absent figure
-	maxClasses = 20  // of errors, for people; JSON has them all
 )
 
 // Text writes c for people: for each other side the figures beside those of the base, the errors, and the percentiles
@@ -49,9 +41,9 @@ func Text(w io.Writer, c Comparison) error {
 
 func textFigures(b *bytes.Buffer, r Result) {
 	printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", "", "base", "other", "difference", "95 % interval, of all rows together")
-	for _, row := range r.Rows {
-		cells := row.cells()
-		printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", row.Name, cells[0], cells[1], cells[2], cells[3])
+	for _, row := range r.rows() {
+		cells := row.Cells
+		printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", row.Name, cells[0].Text, cells[1].Text, cells[2].Text, cells[3].Text)
 	}
 }
 
@@ -88,19 +80,15 @@ func textPercentiles(b *bytes.Buffer, base, other Summary) {
 	printable.Fprintf(b, "\n%-15s%12s%12s   %s%*s\n", "latency", "base ○", "other ●", from, width-len([]rune(from)), to)
 	for _, p := range percentiles() {
 		line := []rune(strings.Repeat("·", width))
-		marks := map[int]rune{}
-		if at := place(*p.put(&base.Latency)); at >= 0 {
-			marks[at] = '○'
+		from, to := place(*p.put(&base.Latency)), place(*p.put(&other.Latency))
+		if from >= 0 {
+			line[from] = '○'
 		}
-		if at := place(*p.put(&other.Latency)); at >= 0 {
-			if _, both := marks[at]; both {
-				marks[at] = '◉'
-			} else {
-				marks[at] = '●'
-			}
+		if to >= 0 {
+			line[to] = '●'
 		}
-		for at, mark := range marks {
-			line[at] = mark
+		if from >= 0 && from == to {
+			line[to] = '◉'
 		}
 		printable.Fprintf(b, "%-15s%12s%12s   %s\n", p.name, base.cell(p), other.cell(p), string(line))
 	}
@@ -117,93 +105,16 @@ func span(sides ...Summary) (low, high float64) {
 			}
 		}
 	}
-	from, to := 1.0, 1.0
-	for _, step := range ladder(low, high) {
-		if step <= low {
-			from = step
-		}
-		if to = step; step >= high {
-			break
-		}
-	}
-	return from, max(to, 2*from)
-}
-
-// ladder returns 1, 2, 5, 10, … from at most low to at least high, and one more.
-func ladder(low, high float64) []float64 {
-	var all []float64
-	for decade := math.Pow10(int(math.Floor(math.Log10(max(1, low))))); ; decade *= 10 {
-		for _, step := range []float64{1, 2, 5} {
-			all = append(all, step*decade)
-			if step*decade > high {
-				return all
+	from, to := 1.0, 0.0
+	for decade := 1.0; to < high; decade *= 10 {
+		for _, step := range []float64{decade, 2 * decade, 5 * decade} {
+			if step <= low {
+				from = step
+			}
+			if to < high {
+				to = step
 			}
 		}
 	}
-}
-
-// runs says how many runs there are.
-func (s Summary) runs() string {
-	if len(s.Runs) == 1 {
-		return "1 run"
-	}
-	return fmt.Sprintf("%d runs", len(s.Runs))
-}
-
-// cells returns base, other, difference, and the interval with its meaning.
-func (r Row) cells() [4]string {
-	return [4]string{atLeast(r.Unit.text(r.Base), r.baseBounded), atLeast(r.Unit.text(r.Other), r.otherBounded), percent(r.Change()), r.verdict()}
-}
-
-// atLeast marks a figure with ≥ if it is a lower bound.
-func atLeast(text string, bounded bool) string {
-	if bounded {
-		return "≥" + text
-	}
-	return text
-}
-
-// verdict returns the interval and its meaning.
-func (r Row) verdict() string {
-	if r.Difference == nil {
-		return "none: " + r.Why
-	}
-	text := fmt.Sprintf("%s to %s", percent(r.Difference.Low), percent(r.Difference.High))
-	switch {
-	case r.Difference.Low > 0:
-		return text + ": higher"
-	case r.Difference.High < 0:
-		return text + ": lower"
-	default:
-		return text + ": no difference seen"
-	}
-}
-
-// text formats a figure with three digits.
-func (u Unit) text(v float64) string {
-	switch {
-	case math.IsNaN(v) || math.IsInf(v, 0):
-		return missing
-	case u == Share:
-		return strconv.FormatFloat(100*v, 'f', 2, 64) + " %"
-	case u == PerSecond:
-		return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64) + "/s"
-	}
-	d, digit := time.Duration(v), time.Duration(1)
-	for d/digit >= 1000 {
-		digit *= 10
-	}
-	return d.Round(digit).String()
-}
-
-// percent formats a difference with its sign.
-func percent(share float64) string {
-	if math.IsNaN(share) {
-		return missing
-	}
-	digits := 1
-	if math.Abs(share) >= 0.9995 {
-		digits = 0
-	}
-	return fmt.Sprintf("%+.*f %%", digits, 100*share)
+	return from, max(to, 2*from)
 }
