@@ -37,7 +37,7 @@ local SENTINEL_MEMBER = '-------------------------------------------------------
 -- rhythm: time between two calls of a worker, µs, with n members and leases of `hold` (Period in pacer/lease).
 local function rhythm(n, hold) return math.max(500000, math.min(10000 * n, math.max(1000000, 250 * n), math.floor(hold / 4))) end
 
--- soon: the same for a worker that waits for more ranges (Soon in pacer/lease).
+-- soon: the same for a worker that waits for more ranges (soon in internal/proof/model).
 local function soon(n, hold)
   local p = rhythm(n, hold)
   return math.min(p, math.max(100000, math.floor(p / 5), 500 * n))

@@ -3,7 +3,7 @@
 //	p, err := child.Start(exec.Command("loadctl", "target"), nil)
 //	…
 //	defer p.Kill()
-//	code, ended := p.Wait(10 * time.Second)
+//	<-p.Exited // p.Cmd.ProcessState tells how
 //
 // On Linux the kernel kills a child when its parent ends, even by SIGKILL. Other systems cannot do that.
 package child
@@ -71,18 +71,6 @@ func Start(cmd *exec.Cmd, before func() error) (*Process, error) {
 func (p *Process) Kill() {
 	_ = p.Cmd.Process.Kill() // the only error: it has ended already
 	<-p.Exited
-}
-
-// Wait waits at most this long for the end. code is the exit code, -1 after a signal.
-func (p *Process) Wait(atMost time.Duration) (code int, ended bool) {
-	late := time.NewTimer(atMost)
-	defer late.Stop()
-	select {
-	case <-p.Exited:
-		return p.Cmd.ProcessState.ExitCode(), true
-	case <-late.C:
-		return 0, false
-	}
 }
 
 // Output keeps what is written to it. It may be read at any time. Its zero value is empty.

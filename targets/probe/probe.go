@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/targets"
-	"github.com/loadctl/loadctl/targets/classes"
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
@@ -67,15 +66,10 @@ func (d *dialer) dial(ctx context.Context, to wire.Endpoint) (*conn, error) {
 	case to.Use != "":
 		config.NextProtos = nil
 	}
-	secure := tls.Client(raw, config)
-	if err := secure.HandshakeContext(ctx); err != nil {
+	secure, err := wire.Handshake(ctx, raw, config, to.Streams > 0)
+	if err != nil {
 		raw.Close()
-		only := slices.Equal(config.NextProtos, []string{wire.ALPNHTTP2})
-		return nil, fmt.Errorf("dial %s: %w", to.Address, classes.HandshakeError{Err: wire.Unagreed(err, only)})
-	}
-	if to.Streams > 0 && secure.ConnectionState().NegotiatedProtocol != wire.ALPNHTTP2 {
-		raw.Close()
-		return nil, fmt.Errorf("dial %s: %w", to.Address, classes.HandshakeError{Err: wire.ErrNoHTTP2})
+		return nil, fmt.Errorf("dial %s: %w", to.Address, err)
 	}
 	return &conn{secure, to}, nil
 }

@@ -3,7 +3,6 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/loadctl/loadctl/targets"
 )
@@ -19,15 +18,6 @@ const (
 
 // ErrNoHTTP2 says that a server was asked for HTTP/2, and has none.
 var ErrNoHTTP2 = errors.New("the server does not speak HTTP/2")
-
-// Unagreed returns the error of a handshake that offered HTTP/2 or not: ErrNoHTTP2 if the server has none. Package tls has
-// no type for what the server says then.
-func Unagreed(err error, offered bool) error {
-	if offered && strings.Contains(err.Error(), "no application protocol") {
-		return ErrNoHTTP2
-	}
-	return err
-}
 
 // protocols returns what connections with TLS offer: the one version that requests use.
 func protocols(s targets.Spec) []string {

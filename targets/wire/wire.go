@@ -12,6 +12,7 @@ package wire
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -267,14 +268,7 @@ func (w *Wire) QUIC() quic.Options {
 func (w *Wire) Secure(c net.Conn) (*tls.Conn, error) {
 	config := w.secure.Clone()
 	config.ServerName, config.NextProtos = w.Name, w.offers
-	s := tls.Client(c, config)
-	if err := s.Handshake(); err != nil {
-		return nil, classes.HandshakeError{Err: Unagreed(err, w.Streams > 0)}
-	}
-	if w.Streams > 0 && s.ConnectionState().NegotiatedProtocol != ALPNHTTP2 {
-		return nil, classes.HandshakeError{Err: ErrNoHTTP2}
-	}
-	return s, nil
+	return Handshake(context.Background(), c, config, w.Streams > 0)
 }
 
 // Outcome returns the outcome of a request. a is its answer, with status 0 if there is none; err is the error that ended

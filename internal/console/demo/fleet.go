@@ -26,11 +26,10 @@ func FindWorker() (string, error) {
 }
 
 func findWorker(beside string) (string, error) {
-	if path, err := exec.LookPath(filepath.Join(beside, "loadworker")); err == nil && beside != "" {
-		return path, nil
-	}
-	if path, err := exec.LookPath("loadworker"); err == nil {
-		return path, nil
+	for _, place := range []string{filepath.Join(beside, "loadworker"), "loadworker"} {
+		if path, err := exec.LookPath(place); err == nil {
+			return path, nil
+		}
 	}
 	return "", errors.New("find loadworker: it is neither beside loadctl nor in the PATH; get it with " +
 		"go install github.com/loadctl/loadctl/cmd/loadworker@latest, or in a checkout with make build and then bin/loadctl demo")
@@ -49,19 +48,17 @@ type worker struct {
 	process   *child.Process
 	dismissed atomic.Bool // it may end
 	killed    bool        // by us
-	stderr    tail        // complete when the process has exited
 }
 
 // start starts a worker, which joins the run by itself.
 func (f *fleet) start(id string) error {
-	w := &worker{id: id}
 	cmd := exec.Command(f.binary, "run", "--redis", f.redis, "--run", name, "--allow-hosts", "127.0.0.1", "--id", id)
-	cmd.Stdout, cmd.Stderr = io.Discard, &w.stderr
+	cmd.Stdout = io.Discard
 	p, err := child.Start(cmd, nil)
 	if err != nil {
 		return fmt.Errorf("start worker %s: %w", id, err)
 	}
-	w.process = p
+	w := &worker{id: id, process: p}
 	go func() {
 		<-p.Exited
 		if !w.dismissed.Load() {
@@ -74,7 +71,7 @@ func (f *fleet) start(id string) error {
 
 // failure is an error that tells how the worker has ended.
 func (w *worker) failure() *workerError {
-	return &workerError{id: w.id, how: w.process.Cmd.ProcessState.String(), words: w.stderr.lines()}
+	return &workerError{id: w.id, how: w.process.Cmd.ProcessState.String(), words: lastLines(w.process.Stderr.String())}
 }
 
 // kill ends a worker as a crash would, and waits until it is dead.
@@ -140,39 +137,27 @@ func (e *workerError) Error() string {
 	return fmt.Sprintf("run worker %s: it ended with %s; its last lines are above", e.id, e.how)
 }
 
-// tell writes the worker's last lines.
+// write writes the worker's last lines.
 func (e *workerError) write(w io.Writer) {
 	for _, line := range e.words {
 		fmt.Fprintf(w, "%s: %s\n", e.id, line)
 	}
 }
 
-// How much of a worker's stderr is kept.
+// How much is shown of what a worker has printed on stderr.
 const (
-	keptBytes = 4 << 10
-	keptLines = 8
+	shownBytes = 4 << 10
+	shownLines = 8
 )
 
-// tail is a writer that keeps the end of its input.
-type tail struct{ text []byte }
-
-// Write implements io.Writer.
-func (t *tail) Write(p []byte) (int, error) {
-	t.text = append(t.text, p...)
-	if over := len(t.text) - keptBytes; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(p), nil
-}
-
-// lines returns the last lines, without control characters.
-func (t *tail) lines() []string {
-	text := strings.TrimSpace(strings.ToValidUTF8(string(t.text), ""))
+// lastLines returns the last lines of a text, without control characters.
+func lastLines(text string) []string {
+	text = strings.TrimSpace(strings.ToValidUTF8(text[max(0, len(text)-shownBytes):], ""))
 	if text == "" {
 		return nil
 	}
 	lines := strings.Split(text, "\n")
-	lines = lines[max(0, len(lines)-keptLines):]
+	lines = lines[max(0, len(lines)-shownLines):]
 	for i := range lines {
 		lines[i] = printable.Line(lines[i])
 	}

@@ -135,7 +135,7 @@ func TestRunShowsWhyWorkersFail(t *testing.T) {
 	})
 	id, _, _ := strings.Cut(errs.String(), ":")
 	var want strings.Builder
-	for i := 21 - keptLines; i <= 20; i++ {
+	for i := 21 - shownLines; i <= 20; i++ {
 		fmt.Fprintf(&want, "%s: line %d [2J\n", id, i)
 	}
 	if errs.String() != want.String() {
@@ -196,18 +196,16 @@ func TestFindWorker(t *testing.T) {
 	}
 }
 
-func TestTail(t *testing.T) {
-	var long tail
-	for range 1000 {
-		fmt.Fprintf(&long, "%s\n", strings.Repeat("x", 100))
+func TestLastLines(t *testing.T) {
+	full := strings.Repeat("x", 100)
+	if lines := lastLines(strings.Repeat(full+"\n", 1000)); len(lines) != shownLines || lines[0] != full {
+		t.Errorf("%d lines: %q", len(lines), lines)
 	}
-	if lines := long.lines(); len(lines) != keptLines || lines[0] != strings.Repeat("x", 100) || len(long.text) > keptBytes {
-		t.Errorf("%d lines, %d bytes: %q", len(lines), len(long.text), lines)
+	if lines := lastLines(strings.Repeat("x", 1<<20)); len(lines) != 1 || len(lines[0]) != shownBytes {
+		t.Errorf("%d lines of %d bytes", len(lines), len(lines[0]))
 	}
 	for text, want := range map[string]int{"": 0, "\n \n": 0, "a": 1, "a\nb\n": 2, "\xff\xfe": 0} {
-		var short tail
-		fmt.Fprint(&short, text)
-		if got := short.lines(); len(got) != want {
+		if got := lastLines(text); len(got) != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}

@@ -167,7 +167,7 @@ func open(u *url.URL, link *Link) (rdb.Client, error) {
 	o.PipelinePoolSize = -1 // else pipelines would have connections of their own
 	share(link, o, redis.NewDialer(o))
 	client := redis.NewClient(o)
-	client.AddHook(replyLimit{})
+	client.AddHook(refusals{})
 	return client, nil
 }
 

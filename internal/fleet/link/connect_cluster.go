@@ -40,7 +40,7 @@ func openCluster(u *url.URL, link *Link) (rdb.Client, error) {
 	}
 	shareNodes(link, o)
 	client := redis.NewClusterClient(o)
-	client.OnNewNode(func(node *redis.Client) { node.AddHook(replyLimit{}) })
+	client.OnNewNode(func(node *redis.Client) { node.AddHook(refusals{}) })
 	if limit := client.Options().ReadTimeout; limit > 0 {
 		client.AddHook(bounded(limit))
 	}

@@ -40,10 +40,10 @@ func newSentinel(addr, user, password string, master *redis.Options) Sentinel {
 		Addr: addr, Username: user, Password: password, TLSConfig: master.TLSConfig, Protocol: 3, DisableIdentity: true,
 		MaxRetries: -1, DialerRetries: 1, DialTimeout: askPatience, ContextTimeoutEnabled: true, PipelinePoolSize: -1,
 	}
-	lines := mux.New(checkReplies(redis.NewDialer(o)))
+	lines := mux.New(redis.NewDialer(o))
 	o.Dialer = lines.Dial
 	client := redis.NewSentinelClient(o)
-	client.AddHook(replyLimit{})
+	client.AddHook(refusals{})
 	return Sentinel{Addr: addr, SentinelClient: client, lines: lines}
 }
 
@@ -110,7 +110,7 @@ func openSentinel(u *url.URL, link *Link) (rdb.Client, error) {
 	o.Addr, o.Dialer = w.Name, w.watch.dial
 	share(link, o, w.watch.dial)
 	w.Client = redis.NewClient(o)
-	w.AddHook(replyLimit{})
+	w.AddHook(refusals{})
 	return w, nil
 }
 

@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -202,6 +204,27 @@ func TestHungSentinelDelaysNothing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// command reads one command of a client.
+func command(r *bufio.Reader) (args []string, err error) {
+	number := func() int {
+		line, e := r.ReadString('\n')
+		if e != nil || len(line) < 4 {
+			err = io.EOF
+			return 0
+		}
+		n, _ := strconv.Atoi(line[1 : len(line)-2])
+		return n
+	}
+	for range number() {
+		b := make([]byte, number()+2)
+		if _, e := io.ReadFull(r, b); e != nil {
+			return nil, e
+		}
+		args = append(args, string(b[:len(b)-2]))
+	}
+	return args, err
 }
 
 // naming returns a connection to a Sentinel that says where the master is, and nothing else.

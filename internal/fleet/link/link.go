@@ -80,7 +80,7 @@ func shareNodes(l *Link, o *redis.ClusterOptions) {
 // dial replaces the earlier dialer, when a server turns out to be one node of a cluster.
 func (l *Link) dial(connect dialer) dialer {
 	l.hangUp()
-	l.lines = mux.New(checkReplies(connect))
+	l.lines = mux.New(connect)
 	return l.lines.Dial
 }
 

@@ -2,7 +2,6 @@ package link
 
 import (
 	"context"
-	"net"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/mux"
@@ -34,16 +33,5 @@ func listen(ctx context.Context, lines *mux.Dialer, subscribe func(context.Conte
 		case <-again:
 		case <-ctx.Done():
 		}
-	}
-}
-
-// checkReplies is connect for a server that may announce more than there is room for.
-func checkReplies(connect dialer) dialer {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		c, err := connect(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return limitReplies(c), nil
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // The types of bodies that a workload file has short forms for.
@@ -20,7 +22,7 @@ const deepest = 20
 
 // jsonValue returns a JSON body as YAML. It is not ok if reading that would not give the same bytes: a workload file sends
 // JSON without spaces.
-func jsonValue(body []byte) (v value, ok bool) {
+func jsonValue(body []byte) (v *yaml.Node, ok bool) {
 	var got bytes.Buffer
 	if !json.Valid(body) {
 		return v, false
@@ -35,7 +37,7 @@ func jsonValue(body []byte) (v value, ok bool) {
 var plainNumber = regexp.MustCompile(`^-?(?:0|[1-9][0-9]{0,15})(?:\.[0-9]{1,15})?$`)
 
 // readJSON reads a value, and appends what a workload file sends for it.
-func readJSON(d *json.Decoder, out *bytes.Buffer, depth int) (v value, ok bool) {
+func readJSON(d *json.Decoder, out *bytes.Buffer, depth int) (v *yaml.Node, ok bool) {
 	token, err := d.Token()
 	if err != nil || depth > deepest {
 		return v, false
@@ -45,24 +47,23 @@ func readJSON(d *json.Decoder, out *bytes.Buffer, depth int) (v value, ok bool) 
 		return readJSONList(d, out, depth, token == '{')
 	case json.Number:
 		out.WriteString(token.String())
-		return value{text: token.String(), plain: true}, plainNumber.MatchString(token.String())
+		return plain(token.String()), plainNumber.MatchString(token.String())
 	case string:
 		out.Write(jsonText(token))
 		return text(token), true
 	default:
 		word, _ := json.Marshal(token) // true, false or null
 		out.Write(word)
-		return value{text: string(word), plain: true}, true
+		return plain(string(word)), true
 	}
 }
 
 // readJSONList reads what follows the beginning of an array or an object.
-func readJSONList(d *json.Decoder, out *bytes.Buffer, depth int, isMap bool) (v value, ok bool) {
-	v.list = []value{}
-	seen := map[string]bool{}
+func readJSONList(d *json.Decoder, out *bytes.Buffer, depth int, isMap bool) (v *yaml.Node, ok bool) {
+	v, seen := list(), map[string]bool{}
 	open, end := byte('['), byte(']')
 	if isMap {
-		v.list, v.pairs, open, end = nil, []pair{}, '{', '}'
+		v, open, end = mapping(), '{', '}'
 	}
 	out.WriteByte(open)
 	for n := 0; d.More(); n++ {
@@ -85,9 +86,9 @@ func readJSONList(d *json.Decoder, out *bytes.Buffer, depth int, isMap bool) (v 
 		case !ok:
 			return v, false
 		case isMap:
-			v.pairs = append(v.pairs, pair{key: key, value: item})
+			add(v, key, item)
 		default:
-			v.list = append(v.list, item)
+			v.Content = append(v.Content, item)
 		}
 	}
 	_, err := d.Token()
@@ -109,22 +110,25 @@ var placeholder = regexp.MustCompile(`^\$\{[A-Za-z0-9_.-]+\}$`)
 
 // formValue returns the body of a form as YAML. It is not ok if reading that would not give the same bytes. A placeholder
 // is escaped when it is filled.
-func formValue(body string) (v value, ok bool) {
+func formValue(body string) (v *yaml.Node, ok bool) {
+	v = mapping()
+	seen := map[string]bool{"<<": true}
 	var same []string
 	for part := range strings.SplitSeq(body, "&") {
-		name, content, found := strings.Cut(part, "=")
+		name, escaped, found := strings.Cut(part, "=")
 		key, err := url.QueryUnescape(name)
-		plain, err2 := url.QueryUnescape(content)
-		escaped, text := url.QueryEscape(plain), Literal(plain)
-		if placeholder.MatchString(content) {
-			escaped, text = content, content
+		content, err2 := url.QueryUnescape(escaped)
+		if placeholder.MatchString(escaped) {
+			content = escaped
+		} else {
+			content, escaped = Literal(content), url.QueryEscape(content)
 		}
-		twice := slices.ContainsFunc(v.pairs, func(p pair) bool { return p.key == key })
-		if !found || err != nil || err2 != nil || twice || strings.ToValidUTF8(key+text, "") != key+text || key == "<<" || strings.Contains(key, "${") {
+		if !found || err != nil || err2 != nil || seen[key] || !utf8.ValidString(key+content) || strings.Contains(key, "${") {
 			return v, false
 		}
+		seen[key] = true
 		same = append(same, url.QueryEscape(key)+"="+escaped)
-		v.pairs = append(v.pairs, pair{key: key, value: value{text: text}})
+		add(v, key, text(content))
 	}
 	return v, strings.Join(same, "&") == body
 }

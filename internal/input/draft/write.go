@@ -7,106 +7,96 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/loadctl/loadctl/targets"
 )
 
 // Text returns the file as YAML.
 func (f *File) Text() []byte {
 	f.common()
-	p := &printer{}
-	p.comment(0, f.Notes)
-	p.comment(0, []string{
+	top := comment(append(slices.Clone(f.Notes),
 		"Bodies and queries may have secrets, and values that must differ in each request: look for them.",
 		"loadctl workload check FILE says what this file would send. The rate is for --qps, or:",
 		"rate: 10 flows/s",
-	})
-	all := []pair{{key: "base", value: text(f.base)}}
+	))
+	all := mapping()
+	add(all, "base", text(f.base))
 	if len(f.Data()) > 0 {
-		from := value{pairs: []pair{{key: "csv", value: text(secretsName + ".csv")}}}
-		all = append(all, pair{key: "data", value: opened(value{pairs: []pair{{key: secretsName, value: from}}}), notes: f.Secrets.notes()})
+		from, data := mapping(), mapping()
+		add(from, "csv", text(secretsName+".csv"))
+		add(data, secretsName, from)
+		fold(data, 2)
+		add(all, "data", data, f.Secrets.notes()...)
 	}
 	if len(f.headers) > 0 {
-		all = append(all, pair{key: "header", value: opened(headers(f.headers))})
+		common := headers(f.headers)
+		fold(common, 2)
+		add(all, "header", common)
 	}
 	if f.Cookies {
-		note := "each flow gets cookies of its own from the answers, and sends them"
-		all = append(all, pair{key: "cookies", value: value{text: "true", plain: true}, notes: []string{note}})
+		add(all, "cookies", plain("true"), "each flow gets cookies of its own from the answers, and sends them")
+	}
+	weights, flows := mapping(), mapping()
+	for _, one := range f.Flows {
+		add(weights, one.Name, plain(fmt.Sprint(max(1, one.Weight))))
+		steps := list()
+		for _, s := range one.Steps {
+			step := mapping()
+			add(step, s.Name, f.settings(s))
+			fold(step, 6)
+			step.HeadComment = comment(s.comments())
+			steps.Content = append(steps.Content, step)
+		}
+		add(flows, one.Name, steps)
 	}
 	if f.Mixed {
-		all = append(all, pair{key: "mix", value: f.mix()})
+		add(all, "mix", weights)
 	}
-	flows := value{open: true}
-	for _, one := range f.Flows {
-		steps := value{list: []value{}, open: true}
-		for _, s := range one.Steps {
-			steps.list = append(steps.list, value{pairs: []pair{{key: s.Name, value: f.settings(s), notes: s.comments()}}})
-		}
-		flows.pairs = append(flows.pairs, pair{key: one.Name, value: steps})
-	}
-	p.pairs(0, false, append(all, pair{key: "flows", value: flows}))
-	return p.Bytes()
-}
-
-// opened returns a map that is written in lines.
-func opened(v value) value {
-	v.open = true
-	return v
-}
-
-// mix returns the weights.
-func (f *File) mix() value {
-	v := value{open: true}
-	for _, one := range f.Flows {
-		v.pairs = append(v.pairs, pair{key: one.Name, value: value{text: fmt.Sprint(max(1, one.Weight)), plain: true}})
-	}
-	return v
+	add(all, "flows", flows)
+	return []byte(top + "\n" + written(all) + "\n")
 }
 
 // settings returns what a step sends, and when.
-func (f *File) settings(s Step) value {
-	var all []pair
-	add := func(key string, v value) { all = append(all, pair{key: key, value: v}) }
+func (f *File) settings(s Step) *yaml.Node {
+	all := mapping()
 	if s.After == nil && s.timed() {
-		add("at", value{text: s.At.String(), plain: true})
+		add(all, "at", plain(s.At.String()))
 	}
 	where := f.short(s.URL)
 	method := cmp.Or(s.Method, http.MethodGet)
 	switch method {
 	case "GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS":
-		add(strings.ToLower(method), text(where))
+		add(all, strings.ToLower(method), text(where))
 	default:
-		add("method", text(method))
-		add("url", text(where))
+		add(all, "method", text(method))
+		add(all, "url", text(where))
 	}
 	key, body, implied := s.body()
 	left := slices.DeleteFunc(slices.Clone(s.Headers), func(h targets.Header) bool {
 		return strings.EqualFold(h.Name, "Content-Type") && strings.EqualFold(h.Value, implied)
 	})
 	if len(left) > 0 {
-		add("header", headers(left))
+		add(all, "header", headers(left))
 	}
 	if key != "" {
-		add(key, body)
+		add(all, key, body)
 	}
 	if len(s.Takes) > 0 {
-		add("take", taken(s.Takes))
+		takes := mapping()
+		for _, t := range s.Takes {
+			add(takes, t.Name, text(t.From))
+		}
+		add(all, "take", takes)
 	}
-	return value{pairs: all}
-}
-
-// taken returns a map of takes.
-func taken(all []targets.Take) (v value) {
-	for _, t := range all {
-		v.pairs = append(v.pairs, pair{key: t.Name, value: text(t.From)})
-	}
-	return v
+	return all
 }
 
 // timed reports whether a step has a time of its own, also one of 0: without any it follows the answer before it.
 func (s Step) timed() bool { return s.At > 0 || s.Together }
 
 // body returns the body with its key, and the Content-Type that the key gives it.
-func (s Step) body() (key string, v value, implied string) {
+func (s Step) body() (key string, v *yaml.Node, implied string) {
 	typed := ""
 	for _, h := range s.Headers {
 		if strings.EqualFold(h.Name, "Content-Type") {
@@ -117,7 +107,7 @@ func (s Step) body() (key string, v value, implied string) {
 	case s.BodyFile != "":
 		return "body_file", text(s.BodyFile), ""
 	case len(s.Body) == 0:
-		return "", v, ""
+		return "", nil, ""
 	case strings.HasPrefix(typed, JSONType):
 		if v, ok := jsonValue(s.Body); ok {
 			return "json", v, JSONType
@@ -127,24 +117,28 @@ func (s Step) body() (key string, v value, implied string) {
 			return "form", v, FormType
 		}
 	}
-	return "body", value{text: string(s.Body), lines: true}, ""
+	return "body", lines(string(s.Body)), ""
 }
 
 // headers returns a map of headers. Those of one name are a list.
-func headers(list []targets.Header) value {
-	var all []pair
-	for _, h := range list {
-		i := slices.IndexFunc(all, func(p pair) bool { return strings.EqualFold(p.key, h.Name) })
-		switch {
-		case i < 0:
-			all = append(all, pair{key: h.Name, value: text(h.Value)})
-		case all[i].value.list == nil:
-			all[i].value = value{list: []value{all[i].value, text(h.Value)}}
-		default:
-			all[i].value.list = append(all[i].value.list, text(h.Value))
+func headers(all []targets.Header) *yaml.Node {
+	m := mapping()
+	for i, h := range all {
+		if slices.ContainsFunc(all[:i], func(o targets.Header) bool { return strings.EqualFold(o.Name, h.Name) }) {
+			continue
 		}
+		same := list()
+		for _, o := range all {
+			if strings.EqualFold(o.Name, h.Name) {
+				same.Content = append(same.Content, text(o.Value))
+			}
+		}
+		if len(same.Content) == 1 {
+			same = same.Content[0]
+		}
+		add(m, h.Name, same)
 	}
-	return value{pairs: all}
+	return m
 }
 
 // comments returns the notes of a step, with what was left out.

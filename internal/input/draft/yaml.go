@@ -2,183 +2,123 @@ package draft
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // widest is how long a line may be whose value fits into one.
 const widest = 110
 
-// A value is a part of a YAML file: a text, a text that needs no quotes, a list or a map.
-type value struct {
-	text  string
-	plain bool    // text is written as it is
-	lines bool    // text is written in lines, if it can be
-	list  []value // nil = no list
-	pairs []pair  // nil = no map
-	open  bool    // a map that is never written in one line
-}
-
-// A pair is a key of a map with its value. Notes are comments above it.
-type pair struct {
-	key   string
-	value value
-	notes []string
-}
-
-// text returns a text that is quoted if it has to be.
-func text(s string) value { return value{text: s} }
-
-// isText reports whether it is neither a list nor a map.
-func (v value) isText() bool { return v.list == nil && v.pairs == nil }
-
 // unquoted matches texts that mean themselves in YAML without quotes, anywhere.
 var unquoted = regexp.MustCompile(`^[A-Za-z/](?:[A-Za-z0-9_./*+=%&;@~()$!-]|://|:[0-9]| [A-Za-z0-9_/*+=%;(-])*$`)
 
-// quoted returns a text for one line of YAML.
-func quoted(s string) string {
+// text returns a text that is quoted if it has to be.
+func text(s string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
 	switch strings.ToLower(s) {
 	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":
-	default:
-		if unquoted.MatchString(s) {
-			return s
+		return n
+	}
+	if unquoted.MatchString(s) {
+		n.Style = 0
+	} else if strings.Contains(s, `"`) && !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
+		n.Style = yaml.SingleQuotedStyle
+	}
+	return n
+}
+
+// lines returns a text that is written in lines of its own, if it can be, and is easier to read so.
+func lines(s string) *yaml.Node {
+	n := text(s)
+	body := strings.TrimSuffix(s, "\n")
+	if strings.Contains(body, "\n") && !strings.HasSuffix(body, "\n") && !strings.ContainsAny(s[:1], " \n") && !strings.Contains(s, " \n") &&
+		!strings.HasSuffix(s, " ") && !strings.ContainsFunc(s, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
+		n.Style = yaml.LiteralStyle
+	}
+	return n
+}
+
+// plain returns a value that is written as it is.
+func plain(s string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: s} }
+
+// list returns a list.
+func list(items ...*yaml.Node) *yaml.Node {
+	return &yaml.Node{Kind: yaml.SequenceNode, Content: items}
+}
+
+// add adds a key to a map, with comments above it.
+func add(m *yaml.Node, key string, v *yaml.Node, notes ...string) {
+	k := text(key)
+	k.HeadComment = comment(notes)
+	m.Content = append(m.Content, k, v)
+}
+
+// comment returns notes as a comment.
+func comment(notes []string) string {
+	var b strings.Builder
+	for _, n := range notes {
+		b.WriteString(strings.TrimRight("# "+n, " ") + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// mapping returns an empty map.
+func mapping() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode} }
+
+// fold puts those values of a map into one line that fit there. The keys stand behind indent spaces.
+func fold(m *yaml.Node, indent int) {
+	for i := 0; i < len(m.Content); i += 2 {
+		key, v := m.Content[i], m.Content[i+1]
+		line := *v
+		line.Style = yaml.FlowStyle
+		switch {
+		case v.Kind == yaml.ScalarNode:
+		case !hasLines(v) && indent+len(written(key))+len(": ")+len(written(&line)) <= widest:
+			v.Style = yaml.FlowStyle
+		case v.Kind == yaml.MappingNode:
+			fold(v, indent+2)
+		default:
+			for _, item := range v.Content {
+				if item.Kind == yaml.MappingNode {
+					fold(item, indent+4)
+				} else {
+					item.Style |= yaml.FlowStyle
+				}
+			}
 		}
 	}
-	if strings.Contains(s, `"`) && !strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || !unicode.IsPrint(r) }) {
-		return "'" + s + "'"
+}
+
+// hasLines reports whether a text in a value has lines of its own.
+func hasLines(v *yaml.Node) bool {
+	for _, part := range v.Content {
+		if part.Style == yaml.LiteralStyle || hasLines(part) {
+			return true
+		}
 	}
+	return false
+}
+
+// written returns a value as YAML, without the end of its last line.
+func written(v *yaml.Node) string {
 	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s) // a text always has a JSON form
+	e := yaml.NewEncoder(&out)
+	e.SetIndent(2)
+	_ = e.Encode(v) // a buffer takes everything
 	var b strings.Builder
 	for _, r := range strings.TrimSuffix(out.String(), "\n") {
-		if unicode.IsPrint(r) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
 			b.WriteRune(r)
-		} else {
-			b.WriteString(escape(r))
+		case r > 0xffff:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
 		}
 	}
 	return b.String()
-}
-
-// escape returns a character as YAML has it in double quotes.
-func escape(r rune) string {
-	if r > 0xffff {
-		return fmt.Sprintf(`\U%08x`, r)
-	}
-	return fmt.Sprintf(`\u%04x`, r)
-}
-
-// flow returns the value in one line; false if a note or a text in lines keeps it from that.
-func (v value) flow() (string, bool) {
-	var parts []string
-	switch {
-	case v.plain:
-		return v.text, true
-	case v.isText():
-		return quoted(v.text), !v.lines || !block(v.text)
-	case v.open:
-		return "", false
-	}
-	for _, item := range v.list {
-		part, ok := item.flow()
-		if !ok {
-			return "", false
-		}
-		parts = append(parts, part)
-	}
-	if v.list != nil {
-		return "[" + strings.Join(parts, ", ") + "]", true
-	}
-	for _, p := range v.pairs {
-		part, ok := p.value.flow()
-		if !ok || len(p.notes) > 0 {
-			return "", false
-		}
-		parts = append(parts, quoted(p.key)+": "+part)
-	}
-	return "{" + strings.Join(parts, ", ") + "}", true
-}
-
-// A printer writes YAML.
-type printer struct{ bytes.Buffer }
-
-// comment writes comments.
-func (p *printer) comment(indent int, notes []string) {
-	for _, n := range notes {
-		p.WriteString(strings.TrimRight(strings.Repeat(" ", indent)+"# "+n, " ") + "\n")
-	}
-}
-
-// pairs writes a map in lines. In a list its first line begins with a dash.
-func (p *printer) pairs(indent int, dash bool, all []pair) {
-	for i, one := range all {
-		begin := strings.Repeat(" ", indent)
-		if dash && i == 0 {
-			p.comment(indent-2, one.notes)
-			begin = strings.Repeat(" ", indent-2) + "- "
-		} else {
-			p.comment(indent, one.notes)
-		}
-		p.pair(begin+quoted(one.key)+":", indent, one.value)
-	}
-}
-
-// pair writes a value behind its key.
-func (p *printer) pair(begin string, indent int, v value) {
-	line, whole := v.flow()
-	switch {
-	case v.lines && block(v.text):
-		p.block(begin, indent+2, v.text)
-	case v.isText() || whole && len(begin)+1+len(line) <= widest:
-		p.WriteString(begin + " " + line + "\n")
-	case v.list != nil:
-		p.WriteString(begin + "\n")
-		p.items(indent+2, v.list)
-	default:
-		p.WriteString(begin + "\n")
-		p.pairs(indent+2, false, v.pairs)
-	}
-}
-
-// items writes a list in lines.
-func (p *printer) items(indent int, all []value) {
-	for _, item := range all {
-		if len(item.pairs) > 0 {
-			p.pairs(indent+2, true, item.pairs)
-			continue
-		}
-		line, _ := item.flow() // only maps have notes
-		p.WriteString(strings.Repeat(" ", indent) + "- " + line + "\n")
-	}
-}
-
-// block reports whether a text can be written in lines of its own, and is easier to read so.
-func block(s string) bool {
-	body := strings.TrimSuffix(s, "\n")
-	if !strings.Contains(body, "\n") || strings.HasSuffix(body, "\n") || strings.TrimLeft(s, " \n\t") != s {
-		return false
-	}
-	for line := range strings.SplitSeq(body, "\n") {
-		if strings.TrimRight(line, " \t") != line || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return false
-		}
-	}
-	return true
-}
-
-// block writes a text in lines of its own.
-func (p *printer) block(begin string, indent int, s string) {
-	if strings.HasSuffix(s, "\n") {
-		p.WriteString(begin + " |\n")
-	} else {
-		p.WriteString(begin + " |-\n")
-	}
-	for line := range strings.SplitSeq(strings.TrimSuffix(s, "\n"), "\n") {
-		p.WriteString(strings.TrimRight(strings.Repeat(" ", indent)+line, " ") + "\n")
-	}
 }

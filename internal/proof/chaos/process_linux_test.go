@@ -46,7 +46,7 @@ func (p *process) signal(s ...os.Signal) {
 // freeze stops the process until it is sent SIGCONT.
 func (p *process) freeze() {
 	p.t.Helper()
-	if err := p.Freeze(); err != nil {
+	if err := await.Frozen(p.Cmd.Process); err != nil {
 		p.t.Fatalf("freeze %s: %v", p.name, err)
 	}
 }

@@ -134,7 +134,7 @@ func TestStopWaitsForALease(t *testing.T) {
 	frozen, other := b.worker("x", append(args, "--id", "frozen")...), b.worker("x", append(args, "--id", "other")...)
 	b.started(20)
 	b.started(b.web.Count() + 1) // the next one is not due yet
-	if err := frozen.Freeze(); err != nil {
+	if err := await.Frozen(frozen.Cmd.Process); err != nil {
 		t.Fatal(err)
 	}
 	silent := time.Now()

@@ -379,7 +379,7 @@ func (b *bed) bounds(a report.Audit) {
 func (b *bed) sent(ps ...*process) (n int64) {
 	b.t.Helper()
 	for _, p := range ps {
-		if err := p.Freeze(); err != nil { // it ends
+		if err := await.Frozen(p.Cmd.Process); err != nil { // it ends
 			await.Closed(b.t, "the end of "+strings.Join(p.Cmd.Args, " "), p.Exited)
 			continue
 		}

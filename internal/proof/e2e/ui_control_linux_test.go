@@ -133,7 +133,7 @@ func (b *bed) silence(name string, heard time.Time, ps ...*process) {
 	b.t.Helper()
 	ctx, client := b.t.Context(), b.redis.Client()
 	for _, p := range ps {
-		if err := p.Freeze(); err != nil {
+		if err := await.Frozen(p.Cmd.Process); err != nil {
 			b.t.Fatal(err)
 		}
 	}

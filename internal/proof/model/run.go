@@ -195,7 +195,7 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	}
 	out.P, out.Give = r.now+r.Hold, m.gives().Bare()
 	if r.laws == nil || len(m.target.Minus(m.held)) > 0 { // it soon gets more
-		out.Wait = lease.Soon(out.Members, r.Hold)
+		out.Wait = soon(out.Members, r.Hold)
 	}
 	return out
 }
@@ -230,6 +230,16 @@ func (r *Run) missed(c lease.Call) (out []lease.Law) {
 
 // period returns the time between two calls of a worker, µs.
 func (r *Run) period() int64 { return lease.Period(int64(len(r.present())), r.Hold) }
+
+// soon returns the time between two calls of a worker that waits for more ranges, µs. It is a fifth of a period, but
+// all members together call at most 2,000 times a second. A message tells the worker to call when there is more, but
+// that message may be lost.
+//
+//	max(0.1 s, p/5, members / 2,000 s), at most p
+func soon(members, hold int64) int64 {
+	p := lease.Period(members, hold)
+	return min(p, max(100_000, p/5, 500*members))
+}
 
 // enter adds a new member. It gets a target, but no ranges yet.
 func (r *Run) enter(c lease.Call) *Member {

@@ -216,7 +216,7 @@ func (s *Server) Pause() {
 	s.tb.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.process.Freeze(); err != nil {
+	if err := await.Frozen(s.process.Cmd.Process); err != nil {
 		s.tb.Fatalf("pause redis-server: %v", err)
 	}
 }

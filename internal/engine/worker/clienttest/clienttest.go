@@ -9,13 +9,8 @@
 package clienttest
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"math/big"
 	"net"
 	"path/filepath"
 	"strings"
@@ -26,6 +21,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/certtest"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -55,19 +51,14 @@ func TestClient(t *testing.T, open Open) {
 	})
 }
 
-// selfSigned returns a certificate that nobody trusts.
+// selfSigned returns a certificate of an authority that nobody trusts.
 func selfSigned(t *testing.T) tls.Certificate {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	pair, err := tls.LoadX509KeyPair(certtest.New(t).Issue("localhost"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return pair
 }
 
 func testClient(t *testing.T, open Open, o arrivals.Options) {
