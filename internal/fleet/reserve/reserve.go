@@ -1,0 +1,111 @@
+// Package reserve is how a run gets the right to send at an endpoint whose budget many runs share
+// (docs/adr/0045-endpoint-budgets.md). It is arithmetic: the calls themselves are made elsewhere.
+//
+// The budget lies in a ledger, with a row for each run. A run holds a copy of its row, its right. Three leases nest: a
+// worker's lease ends before the right of its run, and the right ends before the row. A change has four steps:
+//
+//	reading            from the run: its clock, identity, right, and what it needs
+//	reading.Raise(…)   to the ledger, which answers with a Grant
+//	reading.Right(…)   to the run, which refuses it if it is another server than in the reading
+//	the order          to the run, which refuses a law above its right
+//
+// The ledger is asked before the run may send more. It is given room back after every worker sends less.
+package reserve
+
+import "github.com/loadctl/loadctl/pacer"
+
+// Times, µs.
+const (
+	TTL     = 30_000_000 // from a renewal of a row to its end
+	Margin  = 1_000_000  // a right ends before its row by this; no two servers' clocks differ by more after a failover
+	Every   = 3_000_000  // from one renewal to the next
+	Unused  = 10_000_000 // a raise that was not used for so long is given back
+	Endless = pacer.Endless
+)
+
+// A Budget is what all runs together may send at an endpoint. Every run carries a copy. Of two the one with the higher
+// version counts.
+type Budget struct {
+	Rate    int64 // requests per 1,000,000 s; Endless = no budget
+	Frozen  bool  // no run may send
+	Version int64
+}
+
+// A Right is what a run may send at an endpoint: its copy of the ledger's row.
+type Right struct {
+	Rate    int64 // requests per 1,000,000 s
+	Version int64 // of the row
+	Until   int64 // µs of the run's clock. No lease of a worker is longer. 0 = the right is to be verified
+	End     int64 // of the row, µs of the ledger's clock
+}
+
+// A Reading is what a run says of itself, before the ledger is asked.
+type Reading struct {
+	Run      string
+	At       int64 // µs of the run's clock
+	Identity string
+	Right    Right
+	Budget   Budget
+	Raised   int64 // when the right got its version, µs of the run's clock
+	Need     int64 // the highest rate at which a worker may send, now or by the plan
+	Settled  bool  // Need is exact: no worker can know a law that this server does not
+}
+
+// An Ask is a call of the ledger for the row of a run.
+type Ask struct {
+	Run    string
+	Want   int64 // the rate; lower than before, it gives room back
+	Right  Right // the run's copy
+	Budget Budget
+}
+
+// A Grant is the ledger's answer. Status is OK; FULL, there is no room for what was wanted, all else is as it was; QUIET,
+// as FULL, because the ledger may have forgotten rows; FROZEN, as FULL.
+type Grant struct {
+	Status  string
+	Rate    int64
+	Version int64 // of the row; 0 = there is no row
+	End     int64
+	Budget  Budget
+	Cap     int64 // the run has to come down to this rate; 0 = it has not
+	Left    int64 // room that is left for the run, FULL only
+}
+
+// Renew asks for what the run has, or for what it needs if its right is to be verified.
+func (r Reading) Renew() Ask {
+	want := r.Right.Rate
+	if r.Right.Until == 0 {
+		want = max(want, r.Need)
+	}
+	return Ask{r.Run, want, r.Right, r.Budget}
+}
+
+// Raise asks for the right to send at a rate.
+func (r Reading) Raise(rate int64) Ask {
+	return Ask{r.Run, max(rate, r.Right.Rate, r.Need), r.Right, r.Budget}
+}
+
+// Granted returns the right that follows from the answer. It counts from the reading, because the answer may be late. ok
+// is false if the ledger has no row of the run.
+func (r Reading) Granted(g Grant) (right Right, ok bool) {
+	until := Endless
+	if g.Budget.Rate < Endless || g.Budget.Frozen {
+		until = r.At + TTL - Margin
+	}
+	return Right{g.Rate, g.Version, until, g.End}, g.Version > 0
+}
+
+// Surplus reports whether the right is higher than it has to be, and nobody is about to use the rest.
+func (r Reading) Surplus(limit int64) bool {
+	return r.Settled && r.Right.Until > 0 && r.Need < r.Right.Rate && (r.At-r.Raised >= Unused || limit > 0 && r.Need <= limit)
+}
+
+// Peak returns the highest rate of pieces, rounded up to whole requests per 1,000,000 s.
+func Peak(pieces []pacer.Piece) int64 {
+	most := int64(0)
+	for _, p := range pieces {
+		rate, den := max(p.R0, p.R1), p.Den
+		most = max(most, rate/den*1_000_000+(rate%den*1_000_000+den-1)/den)
+	}
+	return most
+}

@@ -1,0 +1,60 @@
+package budgetsim
+
+import (
+	"os"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/proof/model"
+)
+
+// A rule, and a seed that shows what it prevents.
+type rule struct {
+	name    string
+	seed    uint64
+	without model.WithoutBudget
+}
+
+func rules() []rule {
+	return []rule{
+		{"lease-ends", 248, model.WithoutBudget{LeaseEnds: true}},
+		{"law", 43, model.WithoutBudget{Law: true}},
+		{"lowers", 3, model.WithoutBudget{Lowers: true}},
+		{"settled", 43, model.WithoutBudget{Settled: true}},
+		{"version", 95, model.WithoutBudget{Version: true}},
+		{"anchor", 248, model.WithoutBudget{Anchor: true}},
+		{"identity", 3769, model.WithoutBudget{Identity: true}},
+		{"verify", 3419, model.WithoutBudget{Verify: true}},
+		{"quiet", 13, model.WithoutBudget{Quiet: true}},
+		{"claim", 1164, model.WithoutBudget{Claim: true}},
+		{"carry", 53, model.WithoutBudget{Carry: true}},
+	}
+}
+
+// TestRulesOfBudgetsAreNeeded asserts that without each rule a seed breaks the budget.
+// LOADCTL_SEEDS is the number of seeds to play without each rule. LOADCTL_RULE names one rule.
+func TestRulesOfBudgetsAreNeeded(t *testing.T) {
+	n := setting(t, "LOADCTL_SEEDS", 1)
+	for _, c := range rules() {
+		if only := os.Getenv("LOADCTL_RULE"); only != "" && only != c.name {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			first := c.seed
+			if n > 1 {
+				first = 1
+			}
+			bad, seed := 0, uint64(0)
+			for s := first; s < first+uint64(n); s++ {
+				if Run(Draw(s), c.without).Check() != nil {
+					if bad++; seed == 0 {
+						seed = s
+					}
+				}
+			}
+			t.Logf("%d of %d seeds, first seed %d", bad, n, seed)
+			if bad == 0 {
+				t.Errorf("without the rule no promise is broken")
+			}
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package budgetsim
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/fleet/reserve"
+)
+
+// How long a lower budget may take until every worker obeys it: a run that is cut off from all may use its right to the end.
+// A ledger that has forgotten rows caps the rows only after that time.
+const (
+	slow     = reserve.TTL + 8*second
+	slowLost = slow + reserve.TTL + hold + 8*second
+)
+
+// judged is what is compared.
+type judged struct {
+	budgets   []change
+	frozen    []change
+	forgotten int64 // when the ledger last forgot something; 0 = never
+	worst     string
+	above     int64 // looks with more than the budget
+	most      int64 // the fullest look, in thousandths of the budget
+	sent      int64 // sum of looks
+	idle      int64 // looks at a worker that reaches its run and has no lease
+}
+
+// A change of the budget, from a true time on.
+type change struct{ at, to int64 }
+
+func (w *world) budgetIs(rate int64) { w.budgets = append(w.budgets, change{w.now, rate}) }
+
+func (w *world) frozenIs(frozen bool) {
+	to := int64(0)
+	if frozen {
+		to = 1
+	}
+	w.frozen = append(w.frozen, change{w.now, to})
+}
+
+// allowed returns the highest budget that a worker may still obey.
+func (w *world) allowed() int64 {
+	since := w.now - slow
+	if w.forgotten > 0 {
+		since = w.now - slowLost
+	}
+	return highest(w.budgets, since, reserve.Endless)
+}
+
+// highest returns the highest value that was in force since a time.
+func highest(all []change, since, first int64) int64 {
+	most, before := int64(0), first
+	for _, c := range all {
+		if c.at <= since {
+			before = c.to
+		} else {
+			most = max(most, c.to)
+		}
+	}
+	return max(most, before)
+}
+
+// look compares what all runs may send with the budget.
+func (w *world) look() {
+	sum := int64(0)
+	for _, r := range w.runs {
+		sum += r.sending()
+		for _, x := range r.workers {
+			if x.begun && !x.dead && r.state != nil && x.until <= zero+w.now+x.skew && w.now > x.began+second {
+				w.idle++
+			}
+		}
+	}
+	w.sent += sum / 1000
+	allowed := w.allowed()
+	if allowed >= reserve.Endless {
+		return
+	}
+	w.most = max(w.most, sum*1000/max(1, allowed))
+	if sum <= allowed {
+		return
+	}
+	if w.above++; w.worst == "" {
+		w.worst = fmt.Sprintf("at %v all runs may send %d, the budget is %d", time.Duration(w.now)*time.Microsecond, sum, allowed)
+		w.trace("judge", "%s", w.worst)
+	}
+}
+
+// A Result is what a simulation shows.
+type Result struct {
+	Above int64  // looks at which all runs together might send more than the budget
+	Most  int64  // the fullest look, in thousandths of the budget
+	Sent  int64  // sum of all looks
+	Idle  int64  // looks at workers that had no lease
+	Bad   string // the first thing that must not be
+}
+
+// Check returns an error if a promise is broken.
+func (r Result) Check() error {
+	if r.Bad != "" {
+		return fmt.Errorf("%s", r.Bad)
+	}
+	return nil
+}
+
+func (w *world) result() Result {
+	return Result{w.above, w.most, w.sent, w.idle, w.worst}
+}

@@ -1,0 +1,133 @@
+package budgetsim
+
+import "github.com/loadctl/loadctl/internal/fleet/reserve"
+
+// An Order is what a person does: create or set-rate a run; set, cut, freeze or thaw the budget. The command may be killed
+// after some of its steps.
+type Order struct {
+	at   int64
+	kind string
+	run  int
+	rate int64
+	dies int // after so many steps; 0 = it does not
+}
+
+// issue carries out an order.
+func (w *world) issue(n int, o Order) {
+	steps := 0
+	next := func(do func()) { // the next step, if the command still lives
+		if steps++; o.dies > 0 && steps > o.dies {
+			return
+		}
+		w.after(w.step(), do)
+	}
+	reach := w.ledger.reachable
+	switch o.kind {
+	case "create":
+		w.create(w.runs[o.run], next)
+	case "set-rate":
+		w.setRate(w.runs[o.run], o.rate, next, 3)
+	case "set", "cut":
+		w.ask(reach, func() any {
+			ok := w.ledger.state.Set(w.ledger.clock(), o.rate, o.kind == "cut")
+			w.trace("ledger", "budget %d: %v", o.rate, ok)
+			if ok {
+				w.budgetIs(o.rate)
+			}
+			return ok
+		}, func(any, bool) {})
+	case "freeze", "thaw":
+		w.ask(reach, func() any {
+			w.ledger.state.Freeze(w.ledger.clock(), o.kind == "freeze")
+			w.trace("ledger", "%s", o.kind)
+			w.frozenIs(o.kind == "freeze")
+			return true
+		}, func(any, bool) {})
+	}
+}
+
+// create asks for a row first, and makes the run then.
+func (w *world) create(r *run, next func(func())) {
+	at, identity := int64(0), ""
+	next(func() {
+		w.ask(r.reachable, func() any { at, identity = r.clock(), r.identity(); return true }, func(_ any, ok bool) {
+			if !ok {
+				return
+			}
+			reading := reserve.Reading{Run: r.name, At: at, Identity: identity}
+			next(func() {
+				w.askLedger(nil, reading.Raise(r.Rate), func(g reserve.Grant, ok bool) {
+					right, has := reading.Granted(g)
+					if !ok || !has || g.Status != "OK" {
+						if r.Again > 0 {
+							r.Again--
+							if g.Left > 0 {
+								r.Rate = g.Left
+							}
+							w.after(3*second, func() { w.create(r, next) })
+						}
+						return
+					}
+					next(func() {
+						w.ask(r.reachable, func() any { return r.create(identity, right, g.Budget) }, func(any, bool) {})
+					})
+				})
+			})
+		})
+	})
+}
+
+// setRate raises the right first, and the law then. A lower rate needs the law alone: the judge gives the room back.
+func (w *world) setRate(r *run, rate int64, next func(func()), tries int) {
+	next(func() {
+		w.ask(r.reachable, func() any {
+			x, ok := r.reading()
+			if !ok {
+				return nil
+			}
+			return x
+		}, func(x any, ok bool) {
+			reading, has := x.(reserve.Reading)
+			if !ok || !has {
+				return
+			}
+			order := func() {
+				next(func() {
+					w.ask(r.reachable, func() any { return r.order(rate) }, func(x any, ok bool) {
+						if status, _ := x.(string); ok && status == "RETRY" && tries > 0 {
+							w.setRate(r, rate, next, tries-1)
+							return
+						}
+						if w.without.Lowers && rate < reading.Right.Rate {
+							reading.Right.Rate = rate
+							w.askLedger(nil, reserve.Ask{Run: r.name, Want: rate, Right: reading.Right, Budget: reading.Budget}, func(reserve.Grant, bool) {})
+						}
+					})
+				})
+			}
+			if rate <= reading.Right.Rate && reading.Right.Until > reading.At {
+				order()
+				return
+			}
+			next(func() {
+				w.askLedger(nil, reading.Raise(rate), func(g reserve.Grant, ok bool) {
+					right, has := reading.Granted(g)
+					if ok && g.Status == "FULL" && g.Left > reading.Need && tries > 0 {
+						w.setRate(r, g.Left, next, tries-1)
+						return
+					}
+					if !ok || !has || g.Status != "OK" {
+						return
+					}
+					next(func() {
+						w.ask(r.reachable, func() any { return r.store(reading.Identity, right, g.Budget) }, func(x any, ok bool) {
+							if stored, _ := x.(bool); ok && stored || w.without.Law {
+								order()
+							}
+						})
+					})
+				})
+			})
+		})
+	})
+}

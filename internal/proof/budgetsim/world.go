@@ -1,0 +1,159 @@
+package budgetsim
+
+import (
+	"cmp"
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/proof/model"
+)
+
+const (
+	ms     = int64(1_000)
+	second = int64(1_000_000)
+	zero   = int64(1_700_000_000_000_000) // of all clocks, but for their skew, µs
+)
+
+// An event happens at a true time, µs.
+type event struct {
+	at, n int64
+	do    func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].n, e[j].n)) < 0
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	old := *e
+	x := old[len(old)-1]
+	*e = old[:len(old)-1]
+	return x
+}
+
+// world is a running simulation.
+type world struct {
+	Plan
+	without model.WithoutBudget
+	rng     *rand.Rand
+	now, n  int64
+	queue   events
+	ledger  *ledgerServer
+	runs    []*run
+	judged
+}
+
+// A span is a stretch of true time, µs.
+type span struct{ from, to int64 }
+
+func (s span) has(t int64) bool { return s.from <= t && t < s.to }
+
+func within(t int64, spans []span) bool {
+	for _, s := range spans {
+		if s.has(t) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) after(d int64, do func()) {
+	w.n++
+	heap.Push(&w.queue, event{w.now + max(0, d), w.n, do})
+}
+
+func (w *world) trace(who, format string, a ...any) {
+	if w.Trace != nil {
+		w.Trace(time.Duration(w.now)*time.Microsecond, who, fmt.Sprintf(format, a...))
+	}
+}
+
+// way returns how long a message takes.
+func (w *world) way() int64 {
+	d := 200 + w.rng.Int64N(w.Slow)
+	if w.rng.IntN(100) == 0 {
+		d += w.rng.Int64N(300 * ms)
+	}
+	return d
+}
+
+// step returns how long a process takes from one step to the next. Some are suspended in between.
+func (w *world) step() int64 {
+	if w.rng.Float64() < w.Suspended {
+		return w.rng.Int64N(45 * second)
+	}
+	return w.rng.Int64N(2 * ms)
+}
+
+// ask makes a call that a server carries out, and brings back the reply. A lost call or reply is repeated until the caller
+// gives up; so a call may be carried out several times, and late. reply gets false if the caller gives up.
+func (w *world) ask(reachable func() bool, do func() any, reply func(any, bool)) {
+	done, tries := false, 0
+	var try func()
+	try = func() {
+		if done {
+			return
+		}
+		if tries++; tries > 4 {
+			done = true
+			reply(nil, false)
+			return
+		}
+		there := w.way()
+		if w.rng.Float64() < w.Late { // it waits somewhere, and arrives long after
+			there += w.rng.Int64N(30 * second)
+		}
+		if w.rng.Float64() >= w.Lose {
+			w.after(there, func() {
+				if !reachable() {
+					return
+				}
+				x := do()
+				if w.rng.Float64() < w.Lose {
+					return
+				}
+				w.after(w.way(), func() {
+					if !done {
+						done = true
+						reply(x, true)
+					}
+				})
+			})
+		}
+		w.after(500*ms, try)
+	}
+	try()
+}
+
+// Run carries out a plan, and judges it.
+func Run(p Plan, without model.WithoutBudget) Result {
+	w := &world{Plan: p, without: without, rng: rand.New(rand.NewPCG(p.Seed, 7))}
+	w.ledger = newLedgerServer(w)
+	for i, rp := range p.Runs {
+		w.runs = append(w.runs, newRun(w, rp, i))
+	}
+	for _, f := range p.LedgerFaults {
+		w.after(f.at, func() { w.ledger.fault(f) })
+	}
+	for i, o := range p.Orders {
+		w.after(o.at, func() { w.issue(i, o) })
+	}
+	var look func()
+	look = func() {
+		w.look()
+		w.after(20*ms, look)
+	}
+	look()
+	for len(w.queue) > 0 && w.queue[0].at < p.Length {
+		e := heap.Pop(&w.queue).(event)
+		w.now = e.at
+		e.do()
+	}
+	return w.result()
+}
