@@ -9,7 +9,7 @@ func Period(members, hold int64) int64 {
 }
 
 // Soon returns the time between two calls of a worker that waits for more ranges, µs. It is a fifth of a period, but
-// all members together call at most 2,000 times a second. A message tells the worker to call when there is more, but
+// all members together call at most 2,000 times a second. A message asks the worker to call when there is more, but
 // that message may be lost.
 //
 //	max(0.1 s, p/5, members / 2,000 s), at most p

@@ -140,7 +140,7 @@ func (p *pair) checkForgot() {
 	}
 	laws := p.model.Laws()
 	asked := laws.Ordinal(laws.Pos(p.redis()))
-	if told := n.Slots() - n.Beyond + n.MadeUp; told > asked && !p.ousted() {
+	if told := n.Slots() - n.Beyond + n.Deduplicated; told > asked && !p.ousted() {
 		p.t.Errorf("asked for %d, decided on %d: %+v", asked, told, n)
 	}
 }

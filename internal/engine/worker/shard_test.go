@@ -135,7 +135,7 @@ func TestShardAccountsEverySlotOnce(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if all.Sent == 0 || all.LateDropped == 0 || all.Recalled == 0 || all.Beyond == 0 || all.MadeUp == 0 {
+	if all.Sent == 0 || all.LateDropped == 0 || all.Recalled == 0 || all.Beyond == 0 || all.Deduplicated == 0 {
 		t.Errorf("something never happened: %+v", all)
 	}
 }
@@ -244,11 +244,11 @@ func (f *shardFuzz) run() record.Counts {
 	reached := f.holding.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
 	f.countUnsent(reached)
 	n := bounded(f.T, f.shard, sum)
-	if want := f.owned(min(reached, f.until)); n.Slots()-n.Overrun() != want || n.MadeUp > n.Beyond {
+	if want := f.owned(min(reached, f.until)); n.Slots()-n.Overrun() != want || n.Deduplicated > n.Beyond {
 		f.Errorf("%d slots were its own, it accounts for %d of them and %d beyond: %+v", want, n.Slots()-n.Overrun(), n.Overrun(), n)
 	}
 	if n.Recalled > n.Overrun() {
-		f.Errorf("%d recalled, %d beyond: a slot that was not sent has made up for another", n.Recalled, n.Overrun())
+		f.Errorf("%d recalled, %d beyond: a slot that was not sent has replaced another", n.Recalled, n.Overrun())
 	}
 	return n
 }

@@ -408,7 +408,7 @@ func (s *sim) books() (asked, idle int64) {
 		if expected := m.ousted && errors.Is(m.err, pacer.ErrReplaced); m.err != nil && m.breaks == 0 && !expected {
 			s.t.Errorf("%s: %v", m.ID, m.err)
 		}
-		told := n.Slots() - n.Beyond + n.MadeUp
+		told := n.Slots() - n.Beyond + n.Deduplicated
 		if lost := s.loses && told < owned; told != owned && !lost && !m.ousted && !m.Closed { // a closed loop has no slots
 			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, told, n)
 		}

@@ -478,7 +478,7 @@ func TestTouch(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(spec.LossPermit, 0, 3*time.Second), Options{})
 		m := b.member(r, "w").start()
-		heard := func() int64 { return b.core(r)["heard"] }
+		heard := func() int64 { return b.core(r)["consumed"] }
 		before, events, command := heard(), b.events(r), b.core(r)["command"]
 		time.Sleep(time.Millisecond)
 		if err := r.Touch(t.Context()); err != nil {
@@ -531,7 +531,7 @@ func TestDeadman(t *testing.T) {
 // of more than a second in which nobody calls. So the stop comes within a second of the 3 s, however slow the test is.
 func (b *bed) switched(r *Run, s *State) {
 	b.Helper()
-	if silent := s.EndedAt.Sub(TimeOf(b.core(r)["heard"])); silent < 2900*time.Millisecond || silent > 4200*time.Millisecond {
+	if silent := s.EndedAt.Sub(TimeOf(b.core(r)["consumed"])); silent < 2900*time.Millisecond || silent > 4200*time.Millisecond {
 		b.Errorf("stopped after a silence of %v, want 3 to 4 s", silent)
 	}
 }
