@@ -101,7 +101,7 @@ func (s *shard) take(v *lease.View) {
 	s.countBeyond()
 }
 
-// countBeyond tells the recorder what the slots have counted since the last call.
+// countBeyond gives the recorder what the slots have counted since the last call.
 func (s *shard) countBeyond() {
 	h := &s.holding
 	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
@@ -110,7 +110,7 @@ func (s *shard) countBeyond() {
 }
 
 // again reports whether a due slot must not be sent because its ordinal was already sent: the request was sent before
-// the shard had heard of a change of the schedule. Only runs that need each ordinal once care.
+// the shard had received a change of the schedule. Only runs that need each ordinal once care.
 func (s *shard) again(x *pacer.Slot) bool {
 	if !s.unique || s.granted != nil || !s.holding.slots.Again(x) {
 		return false

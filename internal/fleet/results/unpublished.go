@@ -33,7 +33,7 @@ type Unpublished struct {
 	Series    []record.Point
 
 	ClosedLoop bool               // as in report.Report
-	Described  report.Description // as in report.Report, as far as the run's spec tells
+	Described  report.Description // as in report.Report, as far as the run's spec says
 	Thresholds []string           // conditions of the run, as in its spec
 	Warmup     time.Duration      // as in the run's spec
 	Steps      []string           // names of the steps, in the order of the workload
