@@ -81,7 +81,7 @@ func (r Report) AuditCheck() Check {
 	return c
 }
 
-// decided tells whether the run is over, and each of its thresholds passed or failed. A threshold that the generator may
+// decided reports whether the run is over, and each of its thresholds passed or failed. A threshold that the generator may
 // have decided is undecided.
 func (r Report) decided() bool {
 	return !r.Running && len(r.Thresholds) > 0 &&

@@ -42,7 +42,7 @@ func (r Report) doubt(t threshold.Threshold, result string) string {
 	return ""
 }
 
-// standsAnyway tells whether a result is the endpoint's whatever the generator was, or the generator was no limit. The
+// standsAnyway reports whether a result is the endpoint's whatever the generator was, or the generator was no limit. The
 // rule is that of threshold.Stands. A run that passes must also have had its load.
 func (r Report) standsAnyway(t threshold.Threshold, result string) bool {
 	limited, delays := r.limited()
@@ -101,7 +101,7 @@ func (r Report) shortOfWorkers() string {
 	return fmt.Sprintf("%s %% of what was asked for was not sent, %s", share, strings.Join(why, ", or "))
 }
 
-// limited tells whether the generator of a worker was a limit. delays: no such limit did more than delay requests.
+// limited reports whether the generator of a worker was a limit. delays: no such limit did more than delay requests.
 func (r Report) limited() (limited, delays bool) {
 	delays = true
 	for _, w := range r.Workers {

@@ -95,7 +95,7 @@ type Snapshot struct {
 	// loop, and for targets that do not connect. In a merge of several workers it is that of one of them.
 	MostInFlight int64 `json:"most_in_flight,omitempty"`
 
-	// Processes is how many processes of workers this one has heard of in the run, including itself; 0 = none yet.
+	// Processes is how many processes of workers this one knows in the run, including itself; 0 = none yet.
 	// Redis may have forgotten some of them since. In a merge of several workers it is the largest of their numbers.
 	Processes int64 `json:"processes,omitempty"`
 

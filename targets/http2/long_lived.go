@@ -7,7 +7,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// ErrOver says that the server ended a stream that stays open, and with it the request that it carried. Its trailers tell
+// ErrOver says that the server ended a stream that stays open, and with it the request that it carried. Its trailers say
 // why.
 var ErrOver = errors.New("the server ended the stream")
 
