@@ -382,7 +382,8 @@ local function news(c)
   return missed(c) .. laws, plans
 end
 
--- replyGone: the reply to a worker that has left. It contains the laws that show which of its slots were not asked for any more.
+-- replyGone: the reply to a worker that has left. It contains the laws that show which of its slots were not asked for
+-- any more.
 local function replyGone(c)
   local laws, plans = news(c)
   local first = refuse(c, 'GONE')[1]

@@ -42,8 +42,8 @@ func (r Report) doubt(t threshold.Threshold, result string) string {
 	return ""
 }
 
-// standsAnyway reports whether a result is the endpoint's whatever the generator was, or the generator was no limit. The
-// rule is that of threshold.Stands. A run that passes must also have had its load.
+// standsAnyway reports whether a result is the endpoint's whatever the generator was, or the generator was no limit.
+// The rule is that of threshold.Stands. A run that passes must also have had its load.
 func (r Report) standsAnyway(t threshold.Threshold, result string) bool {
 	limited, delays := r.limited()
 	switch {

@@ -24,8 +24,8 @@ func SecretName(name string) bool {
 	return secretName.MatchString(publicKey.ReplaceAllString(words, ""))
 }
 
-// Secret reports whether the value of the header is likely to be a secret: its name shows that, and the value has more than
-// a scheme and placeholders, as in Bearer ${token}.
+// Secret reports whether the value of the header is likely to be a secret: its name shows that, and the value has more
+// than a scheme and placeholders, as in Bearer ${token}.
 func (h Header) Secret() bool { return SecretName(h.Name) && !onlyPlaceholders.MatchString(h.Value) }
 
 var (

@@ -78,8 +78,8 @@ func (s *Slots) Deduplicated() int64 { return s.deduplicated }
 func (s *Slots) Unique() { s.unique = true }
 
 // Again reports whether Pop has already taken a slot with the ordinal of this one, which is that of Next. A law ended
-// before that slot, and the shard had not received that yet: so the laws ask for the same ordinal again. If the caller then
-// sends nothing for this slot, no ordinal is sent twice. The slot taken too early counts as this one.
+// before that slot, and the shard had not received that yet: so the laws ask for the same ordinal again. If the caller
+// then sends nothing for this slot, no ordinal is sent twice. The slot taken too early counts in its place.
 func (s *Slots) Again(x *pacer.Slot) bool {
 	if len(s.early) == 0 {
 		return false
@@ -149,9 +149,9 @@ func (s *Slots) Take(v *View) {
 }
 
 // Learn goes by the laws of another View, and by the ranges and the lease of the View in force. A worker that was away
-// may receive laws together with the loss of its ranges. Until its lease ended, slots of these laws were its own. A range
-// that only the other View gives up ends where that View says: this may be before these laws. The caller then takes what is
-// due, and goes by the whole View.
+// may receive laws together with the loss of its ranges. Until its lease ended, slots of these laws were its own. A
+// range that only the other View gives up ends where that View says: this may be before these laws. The caller then
+// takes what is due, and goes by the whole View.
 func (s *Slots) Learn(other *View) {
 	v := *s.view
 	if v.Laws == other.Laws {

@@ -330,7 +330,8 @@ func (h hurried) Wait(context.Context, int64) error {
 	return errGone
 }
 
-// TestFailoverGivesUpWhileItAsks: a caller that gives up during a call gets an error that says so, and why the call failed.
+// TestFailoverGivesUpWhileItAsks: a caller that gives up during a call gets an error that says so, and why the call
+// failed.
 func TestFailoverGivesUpWhileItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var giveUp context.CancelFunc

@@ -36,8 +36,8 @@ func (t Threshold) points(width int64) int64 {
 	return (int64(t.Over/time.Second) + width - 1) / width
 }
 
-// Aborts reports whether the last windows of the stretch fail, as many in a row as stop the run. An undecided window has
-// not failed; nor has one in which nothing was asked for.
+// Aborts reports whether the last windows of the stretch fail, as many in a row as stop the run. An undecided window
+// has not failed; nor has one in which nothing was asked for.
 func (t Threshold) Aborts(s Stretch) bool {
 	begin := s.End - t.Span(s.Width)
 	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPaused() {

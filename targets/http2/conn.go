@@ -182,7 +182,8 @@ func (c *Conn) Ended() *Stream {
 	return s
 }
 
-// Fail informs c that the transport ended: all streams in flight end with err, or io.ErrUnexpectedEOF instead of io.EOF.
+// Fail informs c that the transport ended: all streams in flight end with err, or io.ErrUnexpectedEOF instead of
+// io.EOF.
 func (c *Conn) Fail(err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

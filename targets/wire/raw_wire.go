@@ -30,8 +30,8 @@ func (w *Wire) Reply(old *Reply) *Reply {
 	return old
 }
 
-// Feed takes bytes: all of a datagram, or what was read of a stream. It reports how many of them belong to the reply, and
-// whether it is complete. All bytes of a datagram do.
+// Feed takes bytes: all of a datagram, or what was read of a stream. It reports how many of them belong to the reply,
+// and whether it is complete. All bytes of a datagram do.
 func (r *Reply) Feed(b []byte) (used int, done bool, err error) {
 	used, done, err = r.Reading.Feed(b)
 	if r.rules.datagrams() {

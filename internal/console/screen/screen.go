@@ -25,8 +25,8 @@ type Options struct {
 	Run     string   // its name
 	In, Out *os.File // the terminal
 
-	// Give gives a command to the run, and returns what to show to the person. Commands are given one after the other. nil =
-	// the screen is read-only.
+	// Give gives a command to the run, and returns what to show to the person. Commands are given one after the other.
+	// nil = the screen is read-only.
 	Give func(ctx context.Context, o Order) (string, error)
 
 	// Check says what is wrong with the rate of an order, before it is given; nil = nothing is. It may be nil.

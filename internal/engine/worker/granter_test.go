@@ -379,8 +379,8 @@ func TestGrantsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestGrantsReportHowFar: a range is released only beyond the last slot that was asked for, even if the granter receives
-// the release late.
+// TestGrantsReportHowFar: a range is released only beyond the last slot that was asked for, even if the granter
+// receives the release late.
 func TestGrantsReportHowFar(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})

@@ -195,9 +195,9 @@ func TestSleepThroughAChange(t *testing.T) {
 	}
 }
 
-// TestSleepThroughAStop: a worker that is suspended while a rate changes for some seconds, and receives a stop when it wakes
-// up, accounts for no slot that it did not own. Its law is over by then, and so is the one that should have followed. The message
-// of the stop was lost.
+// TestSleepThroughAStop: a worker that is suspended while a rate changes for some seconds, and receives a stop when it
+// wakes up, accounts for no slot that it did not own. Its law is over by then, and so is the one that should have
+// followed. The message of the stop was lost.
 func TestSleepThroughAStop(t *testing.T) {
 	for _, kind := range []string{"plain", "numbers", "limiter"} {
 		t.Run(kind, func(t *testing.T) {

@@ -103,8 +103,8 @@ func (e *engine) stop() {
 	e.setMode(stopping)
 }
 
-// haltAfter bounds how late a request may be written that is still connecting when this worker ends: it may not receive a
-// stop any more.
+// haltAfter bounds how late a request may be written that is still connecting when this worker ends: it may not receive
+// a stop any more.
 func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 
 // walkTime returns how long flows on their way may still send.

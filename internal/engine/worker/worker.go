@@ -49,8 +49,8 @@ type Worker struct {
 	// received that, is not sent. It has no effect with Grants.
 	Unique bool
 
-	// MaxRate is the highest rate of the whole cluster, in requests, in which this worker takes part. If the worker receives a law by which a
-	// higher rate is asked for, now or later, it leaves with ErrTooFast. Zero = any rate.
+	// MaxRate is the highest rate of the whole cluster, in requests, in which this worker takes part. If the worker
+	// receives a law by which a higher rate is asked for, now or later, it leaves with ErrTooFast. Zero = any rate.
 	MaxRate pacer.Rate
 	// Surge finds out what the run's limiter may let pass in a second above a rate. That counts for MaxRate. It is
 	// called when the run has changed. nil = nothing.

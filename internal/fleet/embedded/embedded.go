@@ -96,8 +96,8 @@ func (s *Server) accept() {
 	}
 }
 
-// age reduces lifetimes, because miniredis does so only when it is called for that. It uses the monotonic clock, while TIME is the wall
-// clock.
+// age reduces lifetimes, because miniredis does so only when it is called for that. It uses the monotonic clock, while
+// TIME is the wall clock.
 func (s *Server) age() {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()

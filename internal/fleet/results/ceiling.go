@@ -14,8 +14,8 @@ type Ceiling struct {
 	MaxRate pacer.Rate
 }
 
-// Ceilings returns those of the workers that take part in the run, in the order of their names. A worker reports its own
-// with its counts. So it is known about a second after the worker has joined.
+// Ceilings returns those of the workers that take part in the run, in the order of their names. A worker reports its
+// own with its counts. So it is known about a second after the worker has joined.
 func Ceilings(ctx context.Context, r *run.Run) ([]Ceiling, error) {
 	s, err := r.Presence(ctx)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
-// sendSeconds publishes what a worker did in some seconds of the run, all at once, as after an outage. It sends 50 requests
-// of 1 ms a second, and its clock is at the end of the last second.
+// sendSeconds publishes what a worker did in some seconds of the run, all at once, as after an outage. It sends 50
+// requests of 1 ms a second, and its clock is at the end of the last second.
 func (p *sender) sendSeconds(start time.Time, from, to int64) {
 	p.Helper()
 	sum := record.NewSnapshot(p.total.Worker, p.total.Incarnation)

@@ -83,8 +83,8 @@ func (b *bed) loner(r *Run) *loner {
 	return w
 }
 
-// TestForgottenGivesWay: a worker sends the new server the laws that a failover forgot. Commands that the new server got itself
-// take precedence.
+// TestForgottenGivesWay: a worker sends the new server the laws that a failover forgot. Commands that the new server
+// got itself take precedence.
 func TestForgottenGivesWay(t *testing.T) {
 	for name, ordered := range map[string]int64{"forgotten": 0, "ordered": 10} {
 		t.Run(name, func(t *testing.T) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestImportLogs: each format is recognized by its lines, and its requests are read. The lines are of the formats' documents.
+// TestImportLogs: each format is recognized by its lines, and its requests are read. The lines are of the formats'
+// documents.
 func TestImportLogs(t *testing.T) {
 	const w3c = "#Version: 1.0\n#Fields: date time "
 	for name, c := range map[string]struct {

@@ -22,8 +22,8 @@ func (s *stage) cutOff(w way) {
 	s.network.lose(s.port(), w.calls, w.replies)
 }
 
-// contactTime is how long a worker may need after a cut until a call succeeds. It gives up an attempt after 250 ms and waits
-// for as long. The first answer only says that it must ask again.
+// contactTime is how long a worker may need after a cut until a call succeeds. It gives up an attempt after 250 ms and
+// waits for as long. The first answer only says that it must ask again.
 const contactTime = 600 * time.Millisecond
 
 // phi is the rate of the workers that can be cut off: their leases are for it.
@@ -91,8 +91,8 @@ func cutScenarios() []scenario {
 	})
 }
 
-// rateDuringCut returns the rate while workers that are cut off do not receive a change. Each of them still sends its part
-// of the previous rate.
+// rateDuringCut returns the rate while workers that are cut off do not receive a change. Each of them still sends its
+// part of the previous rate.
 func (s *stage) rateDuringCut(rate float64) float64 {
 	cut := float64(s.cut) / float64(s.workers)
 	return (1-cut)*rate + cut*float64(s.qps)

@@ -157,7 +157,8 @@ func (r *Run) remove(m *Member) {
 	}
 }
 
-// replace is for a member whose name another process has taken. If the first process lives, it calls now, and the reply says so.
+// replace is for a member whose name another process has taken. If the first process lives, it calls now, and the reply
+// says so.
 func (r *Run) replace(m *Member) {
 	r.remove(m)
 	r.woken[m.Name] = true

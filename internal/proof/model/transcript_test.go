@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "write the transcripts in testdata")
 // epochOfTranscripts is the time 0s of a transcript, µs.
 const epochOfTranscripts = 1_700_000_000_000_000
 
-// TestTranscripts plays the files in testdata/transcripts, on the scripts and on the model at once. Each shows one story of the protocol.
-// "# …" is prose. "TIME COMMAND …" is played, and indented lines below show what became of it:
+// TestTranscripts plays the files in testdata/transcripts, on the scripts and on the model at once. Each shows one
+// story of the protocol. "# …" is prose. "TIME COMMAND …" is played, and indented lines below show what became of it:
 //
 //	make RATE MIN [HOLD] the run, which begins when MIN workers are there; a lease lasts for HOLD, 10s
 //	W renew              worker W calls, as a new process if it has not called yet

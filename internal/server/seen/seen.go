@@ -35,8 +35,8 @@ type Set struct {
 // New returns an empty set that holds at most so many values, 1 or more.
 func New(most int64) *Set { return &Set{most: most, seed: maphash.MakeSeed()} }
 
-// Add adds a value, and reports whether it was there already. A full set adds none, and answers false for a value that it
-// does not have.
+// Add adds a value, and reports whether it was there already. A full set adds none, and answers false for a value that
+// it does not have.
 func (s *Set) Add(value string) bool {
 	hash := maphash.String(s.seed, value)
 	return s.shards[hash%shards].add(s, hash)
