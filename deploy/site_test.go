@@ -15,7 +15,7 @@ import (
 )
 
 // TestSite opens all pages of the site in a browser, follows all links, and searches. The browser reaches no other
-// machine, and tells of each request that fails.
+// machine, and reports each request that fails.
 func TestSite(t *testing.T) {
 	dir := filepath.Join(one, "dist", "site")
 	server := httptest.NewServer(http.FileServer(http.Dir(dir)))
@@ -26,7 +26,7 @@ func TestSite(t *testing.T) {
 	if len(seen) < 60 {
 		t.Errorf("%d pages, want all documents", len(seen))
 	}
-	if said := tab.Heard(); len(said) > 0 {
+	if said := tab.Log(); len(said) > 0 {
 		t.Errorf("the pages asked for more, or complained: %q", said)
 	}
 	t.Run("search", func(t *testing.T) { searchSite(t, tab, server.URL) })

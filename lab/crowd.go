@@ -60,11 +60,11 @@ func crowdPart(args []string) error {
 	if err := c.flags("crowd", 10*time.Second, 3*time.Second).Parse(args); err != nil {
 		return err
 	}
-	return tell(c.redis, c.run)
+	return printJSON(c.redis, c.run)
 }
 
-// tell runs a part that needs Redis, and prints its result as JSON.
-func tell[T any](url string, part func(context.Context, rdb.Client) (T, error)) error {
+// printJSON runs a part that needs Redis, and prints its result as JSON.
+func printJSON[T any](url string, part func(context.Context, rdb.Client) (T, error)) error {
 	ctx := context.Background()
 	client, err := link.Connect(ctx, url)
 	if err != nil {
@@ -152,8 +152,8 @@ func (c crowd) look(ctx context.Context, client rdb.Client, from time.Time) (cro
 	}, err
 }
 
-// spent returns what Redis has done so far. A renewal calls TIME once and a snapshot never does: this tells them
-// apart.
+// spent returns what Redis has done so far. A renewal calls TIME once and a snapshot never does: this distinguishes
+// them.
 func (c crowd) spent(ctx context.Context, client rdb.Client) (crowded, error) {
 	used, err := cpu(c.server)
 	if err != nil {
@@ -201,7 +201,7 @@ type idle struct{}
 // Do implements targets.Target.
 func (idle) Do(context.Context, targets.Call) targets.Outcome { return targets.Outcome{} }
 
-// Connects tells the worker that there are no connections to wait for.
+// Connects says to the worker that there are no connections to wait for.
 func (idle) Connects() bool { return false }
 
 // Close implements targets.Target.

@@ -53,7 +53,7 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 		defer mu.Unlock()
 		if n := len(laws); n > 0 && laws[n-1].ID > known {
 			known = laws[n-1].ID
-			t.heard.law(known)
+			t.received.law(known)
 		}
 	}
 	idle := &idler{clock: pacer.NewClock(), changed: make(chan struct{}, 1)}
@@ -67,7 +67,7 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 		Messages: tapped(watching, mine.Messages(watching, link, name), func(m lease.Message) { learn(m.Laws) }),
 		Observe: func(reply lease.Reply, _ *lease.View) {
 			joined()
-			t.heard.reply(i)
+			t.received.reply(i)
 			learn(reply.Laws)
 		},
 	}
@@ -78,14 +78,14 @@ func (t *throng) member(ctx context.Context, r *run.Run, i int, started *atomic.
 	return renewer.Leave(ctx, reached)
 }
 
-// tapped passes messages on, after it has called told with each.
-func tapped(ctx context.Context, in <-chan lease.Message, told func(lease.Message)) <-chan lease.Message {
+// tapped passes messages on, after it has called note with each.
+func tapped(ctx context.Context, in <-chan lease.Message, note func(lease.Message)) <-chan lease.Message {
 	out := make(chan lease.Message)
 	go func() {
 		for {
 			select {
 			case m := <-in:
-				told(m)
+				note(m)
 				select {
 				case out <- m:
 				case <-ctx.Done():

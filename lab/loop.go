@@ -88,7 +88,7 @@ func (l *loop) serve(until int, say io.Writer) error {
 		return err
 	}
 	for {
-		// This call blocks, and the Go scheduler is not told: nothing else has to run in this process.
+		// This call blocks, and the Go scheduler is not notified: nothing else has to run in this process.
 		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.poller), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)),
 			^uintptr(0), 0, 0)
 		if errno != 0 && !errors.Is(errno, unix.EINTR) {

@@ -74,7 +74,7 @@ func experiments() []experiment {
 		{"omission", "the latencies that each tool reports of an endpoint that stalls", omission},
 		{"sharing", "the cost of sharing one rate among processes", sharing},
 		{"fleet", "the load of 100 workers on Redis", fleet},
-		{"scale", "the load of 1,000 to 10,000 workers on Redis, and how soon they hear of a command", scale},
+		{"scale", "the load of 1,000 to 10,000 workers on Redis, and how soon they receive a command", scale},
 		{"renewal", "the cost of a renewal, beside a call of another limiter", renewals},
 		{"record", "the cost of recording a request and of merging snapshots", records},
 	}

@@ -99,7 +99,7 @@ func memory(all []*process) (int64, error) {
 }
 
 // cpu returns the processor time that a process has used so far, including threads that have ended. The kernel counts
-// it to the nanosecond. wait4 would tell it only at the end, and would include the start of the process.
+// it to the nanosecond. wait4 would return it only at the end, and would include the start of the process.
 func cpu(pid int) (time.Duration, error) {
 	// clock_getcpuclockid(3) makes the id of the clock from the id of the process. 2 is the scheduler's clock.
 	const scheduler = 2

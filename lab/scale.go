@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// scale measures the load of fleets of thousands on Redis, how soon they hear of a command, and how long reading their
+// scale measures the load of fleets of thousands on Redis, how soon they receive a command, and how long reading their
 // run takes.
 func scale(ctx context.Context, b *bench, s *section) error {
 	const rate = 10_000
@@ -82,7 +82,7 @@ func scaleTables(s *section, got contest[thronged]) {
 		})
 	}
 	s.table([]string{"", "renewals/s", "snapshots/s", "Redis CPU, %", "µs a call", "Redis memory, MB", "slots skipped"}, calls)
-	s.note("Times in seconds. After `set-rate` and `pause` the last worker has heard of it; after `stop` each has confirmed it. The outage is one of a second; " +
+	s.note("Times in seconds. After `set-rate` and `pause` the last worker has received it; after `stop` each has confirmed it. The outage is one of a second; " +
 		"it is over when each worker was answered again.")
 	s.table([]string{"", "all have joined", "set-rate", "pause", "stop", "outage", "`status`", "`watch`", "`report`"}, times)
 }

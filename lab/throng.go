@@ -24,12 +24,12 @@ import (
 // Redis at its natural pace. It sends no requests, and publishes invented results.
 type throng struct {
 	crowd
-	rate    int64
-	changes int    // number of commands of each kind
-	loadctl string // path of loadctl, which reads the run
-	heard   heard
-	failed  chan error
-	all     sync.WaitGroup
+	rate     int64
+	changes  int    // number of commands of each kind
+	loadctl  string // path of loadctl, which reads the run
+	received received
+	failed   chan error
+	all      sync.WaitGroup
 }
 
 // thronged is what a throng reports. Times are in seconds.
@@ -37,7 +37,7 @@ type thronged struct {
 	crowded
 	Begins  float64      `json:"begins"` // from the start of the first worker until the last has joined
 	SetRate float64      `json:"setrate"`
-	Pause   float64      `json:"pause"` // until the last worker has heard of it
+	Pause   float64      `json:"pause"` // until the last worker has received it
 	Status  float64      `json:"status"`
 	Watch   float64      `json:"watch"` // until its first line shows the run
 	Report  float64      `json:"report"`
@@ -50,13 +50,13 @@ type thronged struct {
 
 // The bounds of a throng.
 const (
-	joining      = 64               // how many workers connect at the same time
-	joinPatience = 90 * time.Second // until all have joined
-	hearPatience = 30 * time.Second // until all have heard of a command, or of the end of an outage
+	joining         = 64               // how many workers connect at the same time
+	joinPatience    = 90 * time.Second // until all have joined
+	receivePatience = 30 * time.Second // until all have received a command, or of the end of an outage
 )
 
 func newThrong() *throng {
-	return &throng{heard: heard{have: map[int64]int{}, last: map[int64]time.Time{}, answered: map[int]bool{}}}
+	return &throng{received: received{have: map[int64]int{}, last: map[int64]time.Time{}, answered: map[int]bool{}}}
 }
 
 // throngPart is the process.
@@ -69,7 +69,7 @@ func throngPart(args []string) error {
 	if err := errors.Join(flags.Parse(args), raiseDescriptors()); err != nil {
 		return err
 	}
-	return tell(t.redis, t.run)
+	return printJSON(t.redis, t.run)
 }
 
 // run runs the throng from its start to its end.
@@ -141,14 +141,14 @@ func (t *throng) measure(ctx context.Context, client rdb.Client, r *run.Run, sta
 	return err
 }
 
-// command gives a command, and notes how long it takes until the last worker has heard of it.
+// command gives a command, and notes how long it takes until the last worker has received it.
 func (t *throng) command(took *values, give func() error) error {
-	before, began := t.heard.newest(), time.Now()
+	before, began := t.received.newest(), time.Now()
 	if err := give(); err != nil {
 		return err
 	}
 	for {
-		last, all := t.heard.after(before, t.workers)
+		last, all := t.received.after(before, t.workers)
 		switch {
 		case all:
 			if took != nil {
@@ -156,8 +156,8 @@ func (t *throng) command(took *values, give func() error) error {
 			}
 			time.Sleep(time.Second) // the effects of the command are over by then
 			return nil
-		case time.Since(began) > hearPatience:
-			return fmt.Errorf("not all workers have heard of a command after %v", hearPatience)
+		case time.Since(began) > receivePatience:
+			return fmt.Errorf("not all workers have received a command after %v", receivePatience)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -172,14 +172,14 @@ func (t *throng) freeze() (float64, error) {
 	if err := syscall.Kill(t.server, syscall.SIGCONT); err != nil {
 		return 0, err
 	}
-	t.heard.forget()
+	t.received.forget()
 	for began := time.Now(); ; time.Sleep(5 * time.Millisecond) {
-		took, n := time.Since(began), t.heard.count()
+		took, n := time.Since(began), t.received.count()
 		switch {
 		case n == t.workers:
 			return took.Seconds(), nil
-		case took > hearPatience:
-			return 0, fmt.Errorf("%d workers were answered in %v after Redis had stood still for a second", n, hearPatience)
+		case took > receivePatience:
+			return 0, fmt.Errorf("%d workers were answered in %v after Redis had stood still for a second", n, receivePatience)
 		}
 	}
 }

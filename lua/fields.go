@@ -102,7 +102,8 @@ func number(text string, i int) int64 {
 	return int64(binary.LittleEndian.Uint64([]byte(text[8*i : 8*i+8])))
 }
 
-// Scores of unowned ranges tell their kinds, and their order within a kind: free, unknown, and those in no target (ranges.lua).
+// The score of an unowned range shows its kind, and its order within that kind: free, unknown, and those in no target
+// (ranges.lua).
 const (
 	UnownedKind     = 33554432        // the distance of two kinds
 	UnassignedScore = 2 * UnownedKind // the lowest score of the third kind

@@ -37,8 +37,8 @@ local function makeFree(whose, units, g, k)
   put(FREE, units)
 end
 
--- heardOf: when m, which is present, last called.
-local function heardOf(m)
+-- lastCall: when m, which is present, last called.
+local function lastCall(m)
   local drops = tonumber(redis.call('ZSCORE', keys.due, m.name) or b.now)
   return max(drops - b.hold - EXPIRY_SLACK, #held(m) == 0 and drops - 3 * U - 2 * period() or 0)
 end
@@ -54,7 +54,7 @@ end
 
 -- drop: m is gone; what it held is free from a time on.
 local function drop(m, t, state, what)
-  local seen, whose, g, k = heardOf(m), endLease(m, t), slot(t)
+  local seen, whose, g, k = lastCall(m), endLease(m, t), slot(t)
   m.state = state
   b.n = b.n - 1
   if not m.leaving then leaves(m) end
@@ -90,7 +90,7 @@ local function remove(m, state, what)
   return true
 end
 
--- replace: another process, inc, has taken m's name. If the first process lives, it calls now, and hears of it.
+-- replace: another process, inc, has taken m's name. If the first process lives, it calls now, and the reply says so.
 local function replace(m, inc)
   remove(m, REPLACED, 'by ' .. inc)
   woken[m.name] = true
@@ -152,7 +152,7 @@ local function beginGrace()
   for _, x in ipairs(ends) do close(x[1], x[2], g, k) end
   for _, m in ipairs(list) do
     if m.state < LEFT then
-      local seen = m.state == OLD and m.joins or heardOf(m)
+      local seen = m.state == OLD and m.joins or lastCall(m)
       setHeld(m, {})
       m.target, m.aimed, m.units, m.state, m.joins = {}, true, 0, OLD, seen
     end
@@ -192,7 +192,7 @@ local function newClockEpoch()
   end
   b.clockEpoch = l.id
   addLaws({ l })
-  b.last, b.noExpiryBefore, b.started, b.heard = now, now + max(2 * U, 2 * period()), b.started + delta, b.heard + delta
+  b.last, b.noExpiryBefore, b.started, b.controllerAt = now, now + max(2 * U, 2 * period()), b.started + delta, b.controllerAt + delta
   b.rebalancedAt, b.follow = now, 0
   local due = redis.call('ZRANGE', keys.due, '0', '-1', 'WITHSCORES')
   for i = 1, #due, 2 do
@@ -212,7 +212,7 @@ end
 
 -- checkDeadman: stops a run that no controller has called for too long.
 local function checkDeadman()
-  if b.deadman == 0 or b.now <= max(b.heard, b.started) + b.deadman or newest().phase >= STOPPED then return end
+  if b.deadman == 0 or b.now <= max(b.controllerAt, b.started) + b.deadman or newest().phase >= STOPPED then return end
   change('stop')
   everyone = true
   event('deadman', '-', 'no controller was heard of for ' .. int(floor(b.deadman / U + 0.5)) .. ' s')
@@ -225,7 +225,7 @@ local function advance()
   b.now = max(b.time, b.last)
   if b.now - b.last > U then -- nobody could call
     b.noExpiryBefore = b.now + max(2 * U, 2 * period())
-    b.heard = b.heard + b.now - b.last
+    b.controllerAt = b.controllerAt + b.now - b.last
   end
   b.last = b.now
   if other then beginGrace() end
@@ -382,7 +382,8 @@ local function news(c)
   return missed(c) .. laws, plans
 end
 
--- replyGone: the reply to a worker that has left. It tells which of its slots were not asked for any more.
+-- replyGone: the reply to a worker that has left. It contains the laws that show which of its slots were not asked for
+-- any more.
 local function replyGone(c)
   local laws, plans = news(c)
   local first = refuse(c, 'GONE')[1]
@@ -436,15 +437,15 @@ local function renew(c)
     m.leaving, changed = true, true
     unassign(m)
   end
-  -- A worker that has not heard this server holds nothing.
+  -- A worker that has no reply of this server holds nothing.
   if c.epoch == b.epoch then changed = receive(m) or changed end
   if not again and (changed or c.claim or c.epoch == '') then
     m.seq = c.seq
     touch(m)
   end
   joinNeighbours(m)
-  -- A worker that hands over still sends for a moment. It stays a member until it says that it does not, so it hears of
-  -- commands.
+  -- A worker that hands over still sends for a moment. It stays a member until it says that it does not, so it
+  -- receives commands.
   if c.leaving == 2 and #held(m) == 0 and b.grace == 0 then
     m.state, m.seq, m.joins = handed and LEFT or HALTED, c.seq, b.now
     touch(m)

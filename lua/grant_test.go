@@ -201,7 +201,7 @@ type granting struct {
 // granted is the n slots of one call.
 type granted struct{ at, n int64 }
 
-// grantLaw is a law that callers may use, until the last worker has heard of the next one.
+// grantLaw is a law that callers may use, until the last worker has received the next one.
 type grantLaw struct{ from, until, rate, burst int64 }
 
 const never = 1 << 60
@@ -240,7 +240,7 @@ func (g *granting) step() {
 	law := g.laws[len(g.laws)-1]
 	law.from = g.now
 	switch g.rng.IntN(30) {
-	case 0: // a worker that has not heard of the law asks by the old one for up to half a second
+	case 0: // a worker that has not received the law asks by the old one for up to half a second
 		law.rate = 2 * (1 + g.rng.Int64N(500))
 		g.laws[len(g.laws)-1].until = g.now + 500_000
 		g.laws = append(g.laws, law)

@@ -11,7 +11,7 @@ local BEGIN = 600000 -- µs from the last join to the first slot, or 400 µs a m
 local SPREAD = 4096 -- a server takes one number of each SPREAD
 local MANY = 100 -- from so many laws on only those are made that begin within NEAR
 local NEAR = 10000000 -- µs
-local HISTORY = 1000 -- laws that are over and that a worker is told of, at most
+local HISTORY = 1000 -- laws that are over and that a reply contains, at most
 local MARGIN = U -- by which the clocks of two servers may differ; no slot is sent later than this
 
 local laws, known, changed -- in order; by number; whether they must be stored
@@ -340,7 +340,7 @@ local function findCommand()
   end
 end
 
--- learn: takes laws of this clock epoch that this server has forgotten or not heard of, with their plans by number.
+-- learn: takes laws of this clock epoch that this server has forgotten or never received, with their plans by number.
 local function learn(text, plans)
   if text == '' then return end
   local more, own = read(text), {}
@@ -378,9 +378,9 @@ end
 -- slots of its own law nobody asks for. What followed these laws does not matter any more, so they name the plan of
 -- the first law in force.
 local function missed(c)
-  local heard, first, texts = {}, nil, {}
-  for _, l in ipairs(c.laws ~= '' and read(c.laws) or {}) do heard[l.id] = true end
-  local function knows(id) return id <= c.known or heard[id] end
+  local sent, first, texts = {}, nil, {}
+  for _, l in ipairs(c.laws ~= '' and read(c.laws) or {}) do sent[l.id] = true end
+  local function knows(id) return id <= c.known or sent[id] end
   if c.known == 0 and c.laws == '' then return '' end
   for _, l in ipairs(all()) do
     if l.live then

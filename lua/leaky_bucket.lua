@@ -1,5 +1,5 @@
--- leaky_bucket: a queue with `burst` places that lets one out each 1/rate. It tells a caller when to go on, and
--- refuses only when it is full.
+-- leaky_bucket: a queue with `burst` places that lets one out each 1/rate. Its answer says when a caller may go on, and
+-- it refuses only when it is full.
 --
 --   level = max(0, level − rate · (now − time));  wait = level / rate;  level = level + 1
 --

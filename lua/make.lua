@@ -29,7 +29,7 @@ if string.format('%d', MOST) ~= '9007199254740992' or struct.unpack('<l', struct
   return redis.error_reply('ERR make: this server cannot write 53-bit numbers; use Redis on a 64-bit system')
 end
 
--- version: of the form of a run; only a script of the same one can tell whether it has ended.
+-- version: of the form of a run; only a script of the same version can read whether the run has ended.
 local function version(text) return string.match(text, '^{"version":(%d+)') end
 
 local spec, b = redis.call('GET', KEYS[9]), load(ARGV[14] or '')
@@ -47,8 +47,8 @@ if restored then redis.call('HSET', keys.budget, 'restored', string.format('%d',
 redis.call('ZADD', keys.due, '4503599627370496', SENTINEL_MEMBER)
 -- The whole circle is free, and in no target.
 redis.call('ZADD', keys.unowned, '0', struct.pack('<llllll', 0, units, 0, 0, 0, 0), '67108864', struct.pack('<ll', 0, units))
-local heard = restored and b.time or 0
-b.epoch, b.last, b.now, b.made = b.identity, heard, b.time, true
+local called = restored and b.time or 0
+b.epoch, b.last, b.now, b.made = b.identity, called, b.time, true
 if restored then -- its workers see another server than before
   b.epoch = '.' .. string.format('%d', b.time)
   b.identity = identity(b.epoch)
@@ -56,12 +56,12 @@ end
 b.core = string.rep('\0', bytes(CORE))
 local all = fleet(b)
 for i, name in ipairs({ 'hold', 'min', 'span', 'requests', 'deadman', 'seed' }) do b[name] = tonumber(ARGV[6 + i]) end
-b.heard, b.free, b.unassigned = heard, 1, 1
+b.controllerAt, b.free, b.unassigned = called, 1, 1
 all.learn(laws, plans)
 all.event('create', ARGV[5], ARGV[2])
 if restored and stopped then
   all.advance()
-  b.heard = b.now
+  b.controllerAt = b.now
   all.change('stop')
   all.everyone()
   all.event('stop', stopped, 'while the state was lost')

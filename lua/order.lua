@@ -37,7 +37,7 @@ end
 local all = fleet(b)
 if b.begun == 0 and (kind == 'pause' or kind == 'resume') then return { 'WAITING', '0', '0' } end
 all.advance()
-b.heard = b.now
+b.controllerAt = b.now
 
 -- setBurst: sets the burst of the next grant; what was granted stays. In a pause and before the start it is in force
 -- when the schedule goes on.

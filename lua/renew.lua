@@ -1,8 +1,8 @@
 -- renew: renews a worker's ranges of the circle until a time. It takes what the worker gives up, gives it new
--- ranges, and tells it all it must know. The one call of a worker of a run.
+-- ranges, and replies with all that it must know. The one call of a worker of a run.
 --
 -- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  (state.lua says what is in them)
--- ARGV  1 run uid  2 wake-up channel  3 worker  4 incarnation  5 epoch of the last reply, empty: none was heard
+-- ARGV  1 run uid  2 wake-up channel  3 worker  4 incarnation  5 epoch of the last reply, empty: none was received
 --       6 the numbers seq, weight, known, version, leaving, p, clockEpoch (state.lua):
 --       seq: 1, 2, …; the same again until it is answered · known: the newest law of all replies
 --       version: of the list in the last reply, 0 = send the list
@@ -42,8 +42,8 @@ local function renewOnly()
     if now >= grace then return nil end
   elseif unassigned > 0 then return nil end
   if deadman > 0 and phase < 2 then
-    if started > heard then heard = started end
-    if now > heard + deadman then return nil end
+    if started > controllerAt then controllerAt = started end
+    if now > controllerAt + deadman then return nil end
   end
   local record = redis.call('HGET', keys.workers, worker)
   if not record then return nil end

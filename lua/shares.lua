@@ -260,7 +260,8 @@ local function rebalance()
   end
 end
 
--- wake: tells members to call. Everybody is sent the laws. A member whose message is lost learns it at its next call.
+-- wake: notifies members that they should call. Everybody is sent the laws. A member whose message is lost learns it at
+-- its next call.
 local function wake(channel)
   if everyone then
     redis.pcall('PUBLISH', channel, message())

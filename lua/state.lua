@@ -55,7 +55,7 @@ end
 -- never refuses a write that needs none, such as this one.
 local function makeRoom() redis.call('ZREM', keys.due, '') end
 
--- identity: of the server; it changes with a restart or a failover. If Redis does not tell it, it stays as it was.
+-- identity: of the server; it changes with a restart or a failover. If INFO does not show it, it stays as it was.
 -- After a dot it has when the state was restored that this server had lost: for the workers that is another server
 -- than before.
 local function identity(was)

@@ -63,7 +63,7 @@ func coreFields() []Field {
 		{Name: "requests", Doc: "number of requests; 0 = no limit"},
 		{Name: "deadman", Doc: "silence of controllers after which the run is stopped, µs; 0 = never"},
 		{Name: "seed", Doc: "of Poisson arrivals; 0 = slots are evenly spaced"},
-		{Name: "heard", Doc: "when a controller last called"},
+		{Name: "controllerAt", Doc: "when a controller last called"},
 		{Name: "newest", Doc: "highest number of a law"},
 		{Name: "follow", Doc: "when the next law of the plan begins, or later if it must not be made yet; 2^52 = never, or a command makes it"},
 		{Name: "phase", Doc: "of the newest law: 0 running, 1 paused, 2 stopped, 3 ended"},

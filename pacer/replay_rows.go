@@ -94,7 +94,7 @@ func shown(line string) string {
 	return strings.ToValidUTF8(line[:most], "") + "…"
 }
 
-// readRows reads a CSV file or an access log: the first line tells which it is.
+// readRows reads a CSV file or an access log: the first line shows which it is.
 func readRows(in *lines, column string) ([]row, error) {
 	first, err := in.next()
 	switch {

@@ -54,7 +54,7 @@ func TestAborts(t *testing.T) {
 	if fails("errors:rate<10% over 1s abort after 2", late) {
 		t.Error("a window in the warm-up counts")
 	}
-	half := stretch // two workers, of which one does not tell: what it may have sent mends the rate, not all errors
+	half := stretch // two workers, of which one does not report: what it may have sent mends the rate, not all errors
 	half.Asked = func(from, to int64) int64 { return 2 * in.AskedBy(from, to) }
 	for text, aborts := range map[string]bool{
 		"rate:rate>150 over 1s abort after 1": false, "rate:rate>201 over 1s abort after 1": true,
@@ -66,7 +66,7 @@ func TestAborts(t *testing.T) {
 			t.Errorf("%s with a worker missing: %v", text, got)
 		}
 	}
-	half.Asked = func(int64, int64) int64 { return 0 } // a closed loop: there is no telling how much more was sent
+	half.Asked = func(int64, int64) int64 { return 0 } // a closed loop: nobody knows how much more was sent
 	if fails("errors:rate<40% over 1s abort after 1", half) {
 		t.Error("a closed loop is aborted without proof")
 	}

@@ -72,21 +72,21 @@ func (a Audit) ofLoop() Audit {
 
 // addIncarnation adds the counts of one incarnation, and accounts for the slots that it did not report (see Audit).
 func (a *Audit) addIncarnation(w WorkerInput) {
-	var told record.Counts
+	var reported record.Counts
 	if w.Total != nil {
-		told = w.Total.Counts
+		reported = w.Total.Counts
 		a.InFlight += w.Total.InFlight()
 	}
 	rest := w.Open()
-	recalled := told.Recalled + max(0, w.Leased-told.Slots()) - rest
+	recalled := reported.Recalled + max(0, w.Leased-reported.Slots()) - rest
 
-	a.Sent += told.Sent
-	a.Followed += told.Followed
-	a.LateDropped += told.LateDropped
-	a.Issued -= told.Ungranted // the worker owned them, but the limiter did not grant them
-	a.Ungranted += told.Ungranted
-	a.Completed += told.Completed
-	a.Failed += told.Failed
+	a.Sent += reported.Sent
+	a.Followed += reported.Followed
+	a.LateDropped += reported.LateDropped
+	a.Issued -= reported.Ungranted // the worker owned them, but the limiter did not grant them
+	a.Ungranted += reported.Ungranted
+	a.Completed += reported.Completed
+	a.Failed += reported.Failed
 	a.Recalled += recalled
 	a.Overrun += max(0, w.Beyond-recalled)
 	if w.Gone {
@@ -99,12 +99,12 @@ func (a *Audit) addIncarnation(w WorkerInput) {
 // Open returns how many slots the incarnation owned and has not accounted for, without those that may lie at or after the
 // end of their law. Of these it has accounted for as many as it has counted itself.
 func (w WorkerInput) Open() int64 {
-	var told record.Counts
+	var reported record.Counts
 	if w.Total != nil {
-		told = w.Total.Counts
+		reported = w.Total.Counts
 	}
-	open := max(0, w.Leased-told.Slots())
-	return open - min(open, max(0, w.Beyond-max(told.Recalled, told.Overrun())))
+	open := max(0, w.Leased-reported.Slots())
+	return open - min(open, max(0, w.Beyond-max(reported.Recalled, reported.Overrun())))
 }
 
 // A Term is a named number of an equation.

@@ -32,7 +32,7 @@ func TestAuditOfOneIncarnation(t *testing.T) {
 	} {
 		w := report.WorkerInput{Leased: c.leased, Beyond: c.beyond, Gone: c.gone, Total: c.counts}
 		a := report.NewAudit(report.Budget{Issued: c.leased}, []report.WorkerInput{w})
-		if told := w.Total; told != nil && (a.Ungranted != told.Counts.Ungranted || a.Issued != c.leased-a.Ungranted) {
+		if reported := w.Total; reported != nil && (a.Ungranted != reported.Counts.Ungranted || a.Issued != c.leased-a.Ungranted) {
 			t.Errorf("%s: %+v", c.name, a)
 		}
 		if a.Recalled != c.recalled || a.Lost != c.lost || a.Held != c.held || a.Overrun != c.overrun || a.Asked != c.asked {

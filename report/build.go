@@ -222,7 +222,7 @@ func (r *Report) unsent(n int64, why string) {
 	}
 }
 
-// worth tells whether n slots are enough for a note.
+// worth reports whether n slots are enough for a note.
 func (r *Report) worth(n int64) bool { return float64(n) > noteThreshold*float64(r.Asked) }
 
 // noteThreshold is the share of slots dropped or skipped above which the report gets a note: readers who see "complete"

@@ -80,8 +80,8 @@ func (r Report) AuditCheck() Check {
 	return c
 }
 
-// decided tells whether the run is over, and each of its thresholds passed or failed. A threshold that the generator may
-// have decided is undecided.
+// decided reports whether the run is over, and each of its thresholds passed or failed. A threshold that the generator
+// may have decided is undecided.
 func (r Report) decided() bool {
 	return !r.Running && len(r.Thresholds) > 0 &&
 		!slices.ContainsFunc(r.ThresholdChecks(), func(c Check) bool { return c.Result == threshold.Undecided })

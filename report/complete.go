@@ -18,7 +18,7 @@ func UnpublishedFile(run, worker, incarnation string) string {
 	return fmt.Sprintf("loadctl-%s-%s-%s.json", run, worker, incarnation)
 }
 
-// setComplete tells whether the report is complete:
+// setComplete reports whether the report is complete:
 //
 //	complete = the run is over, and the final snapshot of every incarnation is in, and no incarnation was forgotten,
 //	           and the audit adds up, and the series has all requests, and as many are accounted for as the rate
@@ -56,23 +56,23 @@ func (r *Report) setComplete(in Input) {
 	}
 }
 
-// final tells whether all that the process did is known.
+// final reports whether all that the process did is known.
 func (w WorkerInput) final() bool { return w.Total != nil && w.Total.Final }
 
-// forgotten returns a note if processes took part of which nothing is known: workers have heard of more processes than
+// forgotten returns a note if processes took part of which nothing is known: workers have reported more processes than
 // there are.
 func (in Input) forgotten() []string {
-	var heard int64
+	var known int64
 	for _, w := range in.Workers {
 		if w.Total != nil {
-			heard = max(heard, w.Total.Processes)
+			known = max(known, w.Total.Processes)
 		}
 	}
-	n := heard - int64(len(in.Workers))
+	n := known - int64(len(in.Workers))
 	if n <= 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Redis has forgotten %d of the %d processes that took part, in a restart or failover: the requests that they sent are not counted", n, heard)}
+	return []string{fmt.Sprintf("Redis has forgotten %d of the %d processes that took part, in a restart or failover: the requests that they sent are not counted", n, known)}
 }
 
 // seriesLacks returns how many sent requests are in no point of the series; 0 for a series without points.
@@ -102,7 +102,7 @@ func (in Input) unfinished() []WorkerInput {
 	return missing
 }
 
-// neverBegun tells whether the run ended before its first slot.
+// neverBegun reports whether the run ended before its first slot.
 func (in Input) neverBegun() bool {
 	sent := func(w WorkerInput) bool { return w.Total != nil && w.Total.Counts != (record.Counts{}) }
 	return !in.Running && in.StartedAt.IsZero() && in.Budget == (Budget{}) && !slices.ContainsFunc(in.Workers, sent)

@@ -159,12 +159,12 @@ func TestRunningIsNotComplete(t *testing.T) {
 	}
 }
 
-// TestForgottenProcesses: a process that others have heard of, and of which nothing is known, is missing.
+// TestForgottenProcesses: a process that others know, and of which nothing is known, is missing.
 func TestForgottenProcesses(t *testing.T) {
 	in := reporttest.Run(t)
 	in.Workers[0].Total.Processes = 2
 	if r := report.Build(in); !r.Complete {
-		t.Errorf("with all that were heard of: %q", r.Notes)
+		t.Errorf("with all that are known: %q", r.Notes)
 	}
 	in.Workers[1].Total.Processes = 4
 	const want = "Redis has forgotten 2 of the 4 processes that took part"

@@ -98,7 +98,7 @@ func eventsOf(parts []Part, began time.Time) []Event {
 	return all
 }
 
-// inEra tells whether Redis' clock can show t: from 1970 to 2255, in µs.
+// inEra reports whether Redis' clock can show t: from 1970 to 2255, in µs.
 func inEra(t time.Time) bool { return t.Unix() >= 0 && t.Unix() <= record.MaxCount/1_000_000 }
 
 // CheckEvents refuses events that no report has. It replaces nil by an empty list. Older programs wrote no events.

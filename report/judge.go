@@ -171,7 +171,7 @@ func (r *Report) pointsLack() int64 {
 	return max(0, sent, ended)
 }
 
-// stoppedBy tells whether the threshold has stopped the run. What the fleet knew then was enough, even if some of it
+// stoppedBy reports whether the threshold has stopped the run. What the fleet knew then was enough, even if some of it
 // was lost later.
 func (r *Report) stoppedBy(t threshold.Threshold) bool {
 	return t.Abort > 0 && slices.ContainsFunc(r.Described.Commands, func(c Command) bool {

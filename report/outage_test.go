@@ -10,8 +10,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// TestReportTellsOfOutages: an outage seen by several workers at the same time is one event, in order among the others.
-func TestReportTellsOfOutages(t *testing.T) {
+// TestReportMergesOutages: an outage seen by several workers at the same time is one event, in order among the others.
+func TestReportMergesOutages(t *testing.T) {
 	start := time.Unix(1_800_000_000, 0).UTC()
 	in := report.Input{StartedAt: start, Events: []report.Event{{At: start, Kind: "start", Who: "a"}, {At: start.Add(20 * time.Second), Kind: "end", Who: "a"}}}
 	at := func(seconds float64) int64 { return start.UnixMicro() + int64(seconds*1e6) }

@@ -59,7 +59,7 @@ func (s Section) window(step string) threshold.Window {
 	return w
 }
 
-// Generator says whose generator was the limit; "" = none. full tells that only the number of requests in flight (-c)
+// Generator says whose generator was the limit; "" = none. full says that only the number of requests in flight (-c)
 // was the limit: then the worker had time to spare, and the service times are right.
 func (s Section) Generator() (limit string, full bool) {
 	var r Report

@@ -25,5 +25,5 @@ func (r Report) Length() time.Duration {
 	return time.Duration(r.DurationS * float64(time.Second))
 }
 
-// HasTimes tells whether a request has ended, so that there are times to report.
+// HasTimes reports whether a request has ended, so that there are times to report.
 func (r Report) HasTimes() bool { return r.Audit.Completed+r.Audit.Failed > 0 }

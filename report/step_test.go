@@ -95,7 +95,7 @@ func TestStepsInOrder(t *testing.T) {
 	}{
 		{[][]string{{"pay", "cart", "login"}}, "[login cart pay]"},
 		{[][]string{{"other", "zoo", "pay", "ant", "login"}}, "[login pay ant zoo other]"},
-		{[][]string{{"pay", "login"}, {"login", "cart"}}, "[login pay cart]"}, // neither part tells more
+		{[][]string{{"pay", "login"}, {"login", "cart"}}, "[login pay cart]"}, // neither part says more
 		{[][]string{{"pay"}, {"cart"}, {"pay", "login", "cart"}}, "[pay login cart]"},
 		{[][]string{{"cart", "pay"}, {"login", "other"}}, "[cart pay login other]"},
 	} {

@@ -64,8 +64,8 @@ func TestUnansweredVersion(t *testing.T) {
 	}
 }
 
-// TestUnansweredBeside: schemes other than http have the note only if each request failed so; and what could not be made is
-// told.
+// TestUnansweredBeside: schemes other than http have the note only if each request failed so; and the note says what
+// could not be made.
 func TestUnansweredBeside(t *testing.T) {
 	for _, c := range []struct {
 		url    string

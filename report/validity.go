@@ -42,8 +42,8 @@ func (r Report) doubt(t threshold.Threshold, result string) string {
 	return ""
 }
 
-// standsAnyway tells whether a result is the endpoint's whatever the generator was, or the generator was no limit. The
-// rule is that of threshold.Stands. A run that passes must also have had its load.
+// standsAnyway reports whether a result is the endpoint's whatever the generator was, or the generator was no limit.
+// The rule is that of threshold.Stands. A run that passes must also have had its load.
 func (r Report) standsAnyway(t threshold.Threshold, result string) bool {
 	limited, delays := r.limited()
 	switch {
@@ -60,7 +60,7 @@ func (r Report) standsAnyway(t threshold.Threshold, result string) bool {
 const mostIdle = 0.02
 
 // unsentShare returns the share of what was asked for that somebody should have sent and did not. What the limiter held back
-// is intended. Overrun requests made up for as many. Lost slots may have been sent if the report is not complete.
+// is intended. Overrun requests have replaced as many. Lost slots may have been sent if the report is not complete.
 func (r Report) unsentShare() float64 {
 	followed := r.followedLate()
 	n := r.Audit.LateDropped + r.Audit.Skipped - r.Audit.Overrun + followed
@@ -81,7 +81,7 @@ func (r Report) lateShare() float64 {
 
 // shortOfWorkers says that the endpoint did not get the load asked for: slots were skipped or lost, or the dead-man's
 // switch ended the run; "" = it did. What the limiter held back is intended. Lost slots count in a complete report
-// only: in any other they may have been sent. Overrun requests made up for as many.
+// only: in any other they may have been sent. Overrun requests have replaced as many.
 func (r Report) shortOfWorkers() string {
 	if slices.ContainsFunc(r.Events, func(e Event) bool { return e.Kind == "deadman" }) {
 		return "the dead-man's switch stopped the run"
@@ -101,7 +101,7 @@ func (r Report) shortOfWorkers() string {
 	return fmt.Sprintf("%s %% of what was asked for was not sent, %s", share, strings.Join(why, ", or "))
 }
 
-// limited tells whether the generator of a worker was a limit. delays: no such limit did more than delay requests.
+// limited reports whether the generator of a worker was a limit. delays: no such limit did more than delay requests.
 func (r Report) limited() (limited, delays bool) {
 	delays = true
 	for _, w := range r.Workers {

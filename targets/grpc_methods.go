@@ -18,7 +18,7 @@ func IsGRPC(url string) bool {
 // ErrUndescribed says that the spec lacks the description of a method.
 var ErrUndescribed = errors.New("descriptors: the method is not described; put its FileDescriptorSet in Spec.Descriptors")
 
-// described returns the spec with its descriptors read, so that its steps need not do it. Each step tells what is wrong
+// described returns the spec with its descriptors read, so that its steps need not do it. Each step says what is wrong
 // with them.
 func (s Spec) described() Spec {
 	if s.schema == nil && len(s.Descriptors) > 0 {

@@ -189,8 +189,8 @@ func (m *Mix) Step(number uint64) int { return m.first[m.Flow(number)] }
 // turn returns how many of the slots before this one start a flow that uses a data file: so rows go in turn to the flows
 // that use them. Two slots that use the file have different turns.
 //
-// At random only a count from the first slot on would tell. So each slot has a turn there, and those of other flows are
-// left out.
+// At random only a count from the first slot on would show it. So each slot has a turn there, and those of other flows
+// are left out.
 func (m *Mix) turn(source string, number uint64) uint64 {
 	if m.random != nil {
 		return number

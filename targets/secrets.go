@@ -24,8 +24,8 @@ func SecretName(name string) bool {
 	return secretName.MatchString(publicKey.ReplaceAllString(words, ""))
 }
 
-// Secret reports whether the value of the header is likely to be a secret: its name tells so, and the value has more than
-// a scheme and placeholders, as in Bearer ${token}.
+// Secret reports whether the value of the header is likely to be a secret: its name shows that, and the value has more
+// than a scheme and placeholders, as in Bearer ${token}.
 func (h Header) Secret() bool { return SecretName(h.Name) && !onlyPlaceholders.MatchString(h.Value) }
 
 var (
@@ -35,7 +35,7 @@ var (
 	// publicKey matches a name that has key in it, and is none of a secret.
 	publicKey = regexp.MustCompile(`idempotency[-_]?key`)
 
-	// secretName matches parts that tell of a secret wherever they stand, and words that other words may hold. An author is
+	// secretName matches parts that name a secret wherever they stand, and words that other words may hold. An author is
 	// no secret.
 	secretName = regexp.MustCompile(`passw|passphrase|passcode|pass([^a-z]|$)|secret|token|credential|cookie|session|csrf|xsrf|signature|(api|access|private)[-_]?key|` +
 		`auth([^o]|ori[sz]|$)|(^|[^a-z])(pw|pwd|pin|otp|sid|jwt|key)([^a-z]|$)`)

@@ -154,7 +154,7 @@ func (c *cluster) checkVolumes(p pod, foreign []string) error {
 	return errors.Join(wrong...)
 }
 
-// checkIngresses checks that an Ingress leads to a service, which the page is told of.
+// checkIngresses checks that an Ingress leads to a service, and that --allow-host of the page names its host.
 func (c *cluster) checkIngresses() error {
 	var wrong []error
 	for name, i := range c.ingresses {

@@ -108,7 +108,7 @@ func programs() []string { return []string{"loadctl", "loadworker"} }
 type built struct {
 	root     string // the folder that is / to the stage
 	programs string // the folder that becomes /usr/local/bin of the image
-	starts   string // the program that a container runs if it is told no other
+	starts   string // the program that a container runs if it is given no other
 }
 
 // program is the path of one of the binaries.
@@ -272,7 +272,7 @@ func TestContext(t *testing.T) {
 	}
 }
 
-// checkBinary checks that a program needs nothing but the kernel, and does not tell in which folder it was built.
+// checkBinary checks that a program needs nothing but the kernel, and does not show in which folder it was built.
 func checkBinary(name, folder string) error {
 	f, err := elf.Open(name)
 	if err != nil {

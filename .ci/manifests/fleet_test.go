@@ -178,7 +178,7 @@ func checkReport(text []byte, workers int) error {
 	return nil
 }
 
-// TestPlaceholders: who forgets to replace what has to be replaced is told so at once.
+// TestPlaceholders: who forgets to replace what has to be replaced gets an error at once.
 func TestPlaceholders(t *testing.T) {
 	c, err := newCluster(read(t, kubernetes+"*.yaml"))
 	if err != nil {

@@ -45,7 +45,7 @@ type pod struct {
 
 func (p pod) container() corev1.Container { return p.Spec.Containers[0] }
 
-// selects tells whether a selector means the pod.
+// selects reports whether a selector means the pod.
 func (p pod) selects(s *metav1.LabelSelector) bool {
 	selector, err := metav1.LabelSelectorAsSelector(s)
 	return err == nil && selector.Matches(labels.Set(p.Labels))
@@ -136,7 +136,7 @@ func (c *cluster) checkReferences(p pod) error {
 // checkHosts checks that the services exist which a pod calls.
 func (c *cluster) checkHosts(p pod) error {
 	var wrong []error
-	env, _ := c.env(p) // checkReferences tells of errors
+	env, _ := c.env(p) // checkReferences reports errors
 	args, _ := c.line(p)
 	for _, text := range slices.Concat(args, slices.Collect(maps.Values(env))) {
 		for _, m := range host.FindAllStringSubmatch(text, -1) {
@@ -316,7 +316,7 @@ func (c *cluster) checkJobs() error {
 		if p.name == "" {
 			return fmt.Errorf("%s is not one container", name)
 		}
-		lines[name], _ = c.line(p) // checkReferences tells of errors
+		lines[name], _ = c.line(p) // checkReferences reports errors
 	}
 	if lines["loadworker"].value("--id") != "metadata.name" {
 		wrong = append(wrong, errors.New("all workers would have the same --id: give the name of the pod"))
@@ -332,7 +332,7 @@ func (c *cluster) checkRedis() error {
 	if p.name == "" || secret == nil {
 		return errors.New("there is no pod redis of one container, or no secret redis")
 	}
-	line, _ := c.line(p) // checkReferences tells of errors
+	line, _ := c.line(p) // checkReferences reports errors
 	wrong := []error{checkRedis(line), c.checkPolicy(p)}
 	password := secret.StringData["password"]
 	if line.value("--requirepass") != password || password == "" {

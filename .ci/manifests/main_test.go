@@ -13,7 +13,7 @@ import (
 // root is the top of the repository, seen from here.
 const root = "../.."
 
-// drain is how long a worker that is told to end may take, at its defaults: 0.6 s until its ranges are handed over, 31
+// drain is how long a worker that gets SIGTERM may take, at its defaults: 0.6 s until its ranges are handed over, 31
 // s for answers, and 26 s until it gives up on reporting to a Redis that does not answer. Who stops workers has to wait
 // for so long.
 const drain = 58 * time.Second

@@ -1,4 +1,4 @@
-// Package contents tells of what others made that is compiled into the commands.
+// Package contents lists what others made that is compiled into the commands.
 package contents
 
 import (
@@ -82,7 +82,7 @@ func modules(root string) ([]Part, error) {
 
 func byName(one, other Part) int { return cmp.Compare(one.Name, other.Name) }
 
-// script returns the script in the pages. Its first line tells its version.
+// script returns the script in the pages. Its first line names its version.
 func script(dir string) (Part, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "uPlot.iife.min.js"))
 	if err != nil {
@@ -91,7 +91,7 @@ func script(dir string) (Part, error) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	m := regexp.MustCompile(`\(v([\d.]+)\)`).FindSubmatch(first)
 	if m == nil {
-		return Part{}, errors.New("the first line of uPlot tells no version")
+		return Part{}, errors.New("the first line of uPlot names no version")
 	}
 	version := string(m[1])
 	return Part{Name: "uplot", Version: version, URL: "pkg:npm/uplot@" + version, Dir: dir}, nil

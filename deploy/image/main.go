@@ -108,7 +108,7 @@ func (b build) image(arch string) (v1.Image, error) {
 		"source": "https://github.com/loadctl/loadctl", "version": b.version, "revision": b.commit, "created": b.created.Format(time.RFC3339),
 	}
 	config := v1.Config{
-		Env: []string{"PATH=/usr/local/bin"}, User: "65532:65532", // nobody; a number, so that Kubernetes can tell that it is not root
+		Env: []string{"PATH=/usr/local/bin"}, User: "65532:65532", // nobody; a number, so that Kubernetes can check that it is not root
 		Entrypoint: []string{"loadctl"}, Cmd: []string{"--help"}, Labels: map[string]string{},
 	}
 	for name, value := range labels {

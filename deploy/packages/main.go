@@ -81,8 +81,8 @@ func pack(packager nfpm.Packager, info *nfpm.Info) error {
 	return errors.Join(packager.Package(info, file), file.Close())
 }
 
-// sortable returns a version that package managers can sort, from what git tells. v1.2.3-4-g0123abc is 4 commits after a
-// release, and newer than it. A version without a number, such as that of a commit, is older than all releases.
+// sortable returns a version that package managers can sort, from what git reports. v1.2.3-4-g0123abc is 4 commits
+// after a release, and newer than it. A version without a number, such as that of a commit, is older than all releases.
 func sortable(version string) string {
 	if m := regexp.MustCompile(`^(v?\d+\.\d+\.\d+.*?)-((\d+-g[0-9a-f]+)?(-?dirty)?)$`).FindStringSubmatch(version); m != nil {
 		return m[1] + "+" + strings.ReplaceAll(m[2], "-", ".")

@@ -23,7 +23,7 @@ const pipesAfterEnd = time.Second
 type Process struct {
 	Cmd            *exec.Cmd
 	Stdout, Stderr Output        // what it has printed so far, unless the command had writers of its own
-	Exited         chan struct{} // closed when it has ended: then Cmd.ProcessState tells how
+	Exited         chan struct{} // closed when it has ended: then Cmd.ProcessState says how
 }
 
 // Start starts a command. If before is not nil, it is called first, on the thread that starts the child: the child
@@ -57,7 +57,7 @@ func Start(cmd *exec.Cmd, before func() error) (*Process, error) {
 		}
 		started <- err
 		if err == nil {
-			_ = cmd.Wait() // ProcessState tells how it ended
+			_ = cmd.Wait() // ProcessState says how it ended
 			close(p.Exited)
 		}
 	}()

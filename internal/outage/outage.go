@@ -36,8 +36,8 @@ type Kinder interface {
 // Series remembers which failures of a series were reported. The zero value is ready. It is for one goroutine.
 type Series struct{ kinds map[string]bool }
 
-// Failed records a failure, and tells whether to report it.
-func (s *Series) Failed(err error) (tell bool) {
+// Failed records a failure, and reports whether to report it.
+func (s *Series) Failed(err error) (report bool) {
 	k := kind(err)
 	if s.kinds[k] || len(s.kinds) >= mostKinds {
 		return false
@@ -49,7 +49,7 @@ func (s *Series) Failed(err error) (tell bool) {
 	return true
 }
 
-// Over records a success, and tells whether it ends a series of failures.
+// Over records a success, and reports whether it ends a series of failures.
 func (s *Series) Over() (ends bool) {
 	ends = len(s.kinds) > 0
 	s.kinds = nil
@@ -59,8 +59,8 @@ func (s *Series) Over() (ends bool) {
 // kind returns what failures with the same cause have in common: the first word of a Redis error, such as OOM, or the
 // operating system's error about the connection.
 func kind(err error) string {
-	if told, is := errors.AsType[Kinder](err); is {
-		return told.Kind()
+	if known, is := errors.AsType[Kinder](err); is {
+		return known.Kind()
 	}
 	if answer, refused := errors.AsType[redis.Error](err); refused {
 		word, _, _ := strings.Cut(answer.Error(), " ")

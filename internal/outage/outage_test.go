@@ -27,8 +27,8 @@ func TestSeries(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	var s Series
 	for i, step := range []struct {
-		err  error // nil = a success
-		tell bool
+		err    error // nil = a success
+		report bool
 	}{
 		{nil, false},
 		{refused, true},
@@ -49,23 +49,23 @@ func TestSeries(t *testing.T) {
 		{nil, false},
 		{refused, true},
 	} {
-		told := false
+		reported := false
 		if step.err == nil {
-			told = s.Over()
+			reported = s.Over()
 		} else {
-			told = s.Failed(step.err)
+			reported = s.Failed(step.err)
 		}
-		if told != step.tell {
-			t.Errorf("step %d, %v: told %v", i, step.err, told)
+		if reported != step.report {
+			t.Errorf("step %d, %v: reported %v", i, step.err, reported)
 		}
 	}
-	told := 0
+	reported := 0
 	for i := range 1000 {
 		if s.Failed(answer(fmt.Sprintf("WORD%d", i))) {
-			told++
+			reported++
 		}
 	}
-	if told >= mostKinds {
-		t.Errorf("%d were told", told)
+	if reported >= mostKinds {
+		t.Errorf("%d were reported", reported)
 	}
 }

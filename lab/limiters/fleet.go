@@ -127,12 +127,12 @@ type participant struct {
 	run  *run.Run
 	fail context.CancelCauseFunc // ends the measurement
 
-	clock  *pacer.Clock
-	server lease.Server
-	grants worker.Grants
-	calls  atomic.Int64
-	heard  atomic.Int64 // time of the last reply of Redis, ns since 1970; 0 = no call has ended
-	off    atomic.Int64 // how far the clock was off at most at any call but the last, ns
+	clock    *pacer.Clock
+	server   lease.Server
+	grants   worker.Grants
+	calls    atomic.Int64
+	answered atomic.Int64 // time of the last reply of Redis, ns since 1970; 0 = no call has ended
+	off      atomic.Int64 // how far the clock was off at most at any call but the last, ns
 }
 
 // unsure returns how far the clock was off at most.
@@ -158,9 +158,9 @@ func (w *participant) called(err error) {
 	for off := w.off.Load(); int64(w.clock.Err()) > off && !w.off.CompareAndSwap(off, int64(w.clock.Err())); off = w.off.Load() {
 	}
 	now := time.Now().UnixNano()
-	if err == nil || w.heard.CompareAndSwap(0, now) {
-		w.heard.Store(now)
-	} else if now-w.heard.Load() > int64(redisPatience) {
+	if err == nil || w.answered.CompareAndSwap(0, now) {
+		w.answered.Store(now)
+	} else if now-w.answered.Load() > int64(redisPatience) {
 		w.fail(errSlow)
 	}
 }

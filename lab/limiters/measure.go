@@ -27,10 +27,10 @@ type Measurement struct {
 // connections bounds the connections of each worker or caller.
 const connections = 64
 
-// Run measures the limiters in each of their uses and returns the results, after an error those before it. told is
+// Run measures the limiters in each of their uses and returns the results, after an error those before it. note is
 // called after each use, on the caller's goroutine; it may be nil. If ctx ends, so does the measurement, with the
 // cause. In Redis only keys remain that expire within some seconds.
-func (m Measurement) Run(ctx context.Context, chosen []limiters.Limiter, told func(Seen)) ([]Seen, error) {
+func (m Measurement) Run(ctx context.Context, chosen []limiters.Limiter, note func(Seen)) ([]Seen, error) {
 	seen := []Seen{}
 	for _, l := range chosen {
 		for _, use := range uses(l) {
@@ -42,8 +42,8 @@ func (m Measurement) Run(ctx context.Context, chosen []limiters.Limiter, told fu
 				return seen, fmt.Errorf("measure %s, %s: %w", l.Title(), use, err)
 			}
 			seen = append(seen, s)
-			if told != nil {
-				told(s)
+			if note != nil {
+				note(s)
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func TestMeasure(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(seen) != 1+2+6*3 || len(lines) != len(seen) {
-			t.Errorf("%d seen, %d told", len(seen), len(lines))
+			t.Errorf("%d seen, %d noted", len(seen), len(lines))
 		}
 		var late time.Duration
 		for _, s := range seen {

@@ -147,7 +147,7 @@ func (c *caller) run(ctx context.Context, from, until int64) error {
 	return context.Cause(ctx)
 }
 
-// due tells whether there is an unused permit that may be used at an instant.
+// due reports whether there is an unused permit that may be used at an instant.
 func (c *caller) due(at int64) bool { return c.sent < len(c.permits) && c.permits[c.sent] <= at }
 
 // next returns when there is something to do, apart from answers, and from permits that wait for a busy connection.

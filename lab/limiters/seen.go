@@ -18,8 +18,8 @@ const (
 	// AtOnce is the same with --spread=false: granted requests leave at once.
 	AtOnce Use = "run --spread=false"
 	// Rush is two callers of the library. After the first permit they rest until a window is nearly over. From then on
-	// they take all permits that they can get, and use each at once or at the time they are told. It is the worst case
-	// for a limiter.
+	// they take all permits that they can get, and use each at once or at the time that the answer says. It is the
+	// worst case for a limiter.
 	Rush Use = "rush"
 )
 

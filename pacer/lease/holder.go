@@ -56,7 +56,7 @@ type Holder struct {
 	given               int // number of ranges given up
 }
 
-// NewHolder returns a worker that has heard nothing yet.
+// NewHolder returns a worker that has received no reply yet.
 func NewHolder(worker, incarnation string, weight int64) *Holder {
 	return &Holder{worker: worker, incarnation: incarnation, weight: weight}
 }
@@ -164,8 +164,8 @@ func (h *Holder) lapse() {
 // unreported returns the ranges given up that the called server could not know of.
 func (h *Holder) unreported(call *Call) (out Ranges) {
 	for _, e := range h.view.Ending {
-		told := slices.ContainsFunc(call.Releases, func(x Range) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
-		if !told && !e.sent {
+		reported := slices.ContainsFunc(call.Releases, func(x Range) bool { return x.Lo == e.Lo && x.Hi == e.Hi && x.From == e.End })
+		if !reported && !e.sent {
 			out = out.Plus(Ranges{e.Range}.Minus(out))
 		}
 	}
@@ -213,7 +213,7 @@ func (h *Holder) giveUp(now int64, give Ranges) {
 	}
 }
 
-// Agreed is told that all shards go by this View or a later one, and how far they have looked. It reports whether a
+// Agreed notes that all shards go by this View or a later one, and how far they have looked. It reports whether a
 // range can be released. If a range's end is too near, it chooses a later one.
 func (h *Holder) Agreed(version int, now, reached int64) (release bool) {
 	h.agreed = max(h.agreed, version)

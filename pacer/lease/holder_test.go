@@ -33,20 +33,20 @@ func TestAgreedFarAhead(t *testing.T) {
 func TestLapse(t *testing.T) {
 	const now = 2_000_000
 	h := NewHolder("w", "1", 1)
-	hear := func(r Reply) {
+	receive := func(r Reply) {
 		r.Seq, r.Epoch, r.ClockEpoch, r.Now, r.P = h.Call().Seq, "e", 1, now, now+500_000
 		h.Receive(now, r)
 	}
 	old, again := Ranges{{Lo: 0, Hi: 100, From: Pos{1, 0}}, {Lo: 200, Hi: 300, From: Pos{1, 0}}}, Ranges{{Lo: 200, Hi: 300, From: Pos{1, 60}}}
-	hear(Reply{Status: OK, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)}, List: old, Give: old.Bare()})
+	receive(Reply{Status: OK, Version: 2, Laws: []Law{constant(1, 1_000_000, 0, 0, 0)}, List: old, Give: old.Bare()})
 	if len(h.View().Ending) != 2 || len(h.View().Held) != 0 {
 		t.Fatalf("asked for all, it holds %v and gives up %v", h.View().Held, h.View().Ending)
 	}
-	hear(Reply{Status: OK, Version: 3, List: again})
+	receive(Reply{Status: OK, Version: 3, List: again})
 	if v := h.View(); len(v.Ending) != 0 || !slices.Equal(v.Held, again) {
 		t.Errorf("given one again, it holds %v and gives up %v", v.Held, v.Ending)
 	}
-	hear(Reply{Status: MustClaim})
+	receive(Reply{Status: MustClaim})
 	if c := h.Call().Claim; c == nil || !slices.Equal(c.Held, again) {
 		t.Errorf("it claims %+v, want %v", c, again)
 	}

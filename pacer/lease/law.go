@@ -36,7 +36,7 @@ type Plan struct {
 }
 
 // A Law is a stretch of the schedule, with all that follows from it. A worker or server that has it can make the next
-// laws alone. Its number tells its place among all laws.
+// laws alone. Its number is its place among all laws.
 type Law struct {
 	pacer.Law
 	Base       int64 // ordinal of slot 0

@@ -16,10 +16,10 @@ func constant(id, t0, prev, cut, base int64) Law {
 func TestLawsFormAChain(t *testing.T) {
 	first := constant(1, 1_000_000, 0, 0, 0)
 	planned := constant(2, 9_000_000, 1, 8000, 8000)
-	told := constant(5, 3_000_000, 1, 2000, 2000)
+	ordered := constant(5, 3_000_000, 1, 2000, 2000)
 	forgotten := constant(4, 2_000_000, 1, 1000, 1000)
 	want := map[int64]int64{1: 2000, 2: 0, 4: 0, 5: pacer.Endless}
-	for _, order := range [][]Law{{first, planned, told, forgotten}, {forgotten, told, first, planned}, {first, told, planned, forgotten}} {
+	for _, order := range [][]Law{{first, planned, ordered, forgotten}, {forgotten, ordered, first, planned}, {first, ordered, planned, forgotten}} {
 		var l *Laws
 		for _, x := range order {
 			l = l.With(x)

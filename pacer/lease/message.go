@@ -4,7 +4,7 @@ package lease
 type Call struct {
 	Worker, Incarnation string
 	Seq                 int64
-	Epoch               string // of the last reply; "" = none was heard
+	Epoch               string // of the last reply; "" = none was received
 	Weight              int64
 	Known               int64  // the newest law of all replies
 	Laws                []Law  // learnt elsewhere since the last reply; with a Claim all of them
@@ -14,7 +14,7 @@ type Call struct {
 	Leaving             Leaving
 }
 
-// Leaving tells how far a worker is with its leaving.
+// Leaving says how far a worker is with its leaving.
 type Leaving int64
 
 // The steps of leaving.
@@ -24,7 +24,7 @@ const (
 	Halted         // it sends nothing any more, and leaves with this call
 )
 
-// Claim tells a server that may have forgotten what the worker holds, and until when.
+// Claim informs a server that may have forgotten it: what the worker holds, and until when.
 type Claim struct {
 	Held       Ranges
 	P          int64

@@ -26,7 +26,7 @@ type Sink interface {
 	Taken() (version int, reached int64)
 }
 
-// A Message was published about a run. It has new laws, or none. The worker should call when it hears one, unless it
+// A Message was published about a run. It has new laws, or none. The worker should call when it receives one, unless it
 // is Quiet.
 type Message struct {
 	Laws     []Law
@@ -40,7 +40,7 @@ const (
 	beatPeriod     = time.Second            // calls at this period go with a Beat: together they cost a server half as much
 	firstPause     = 250 * time.Millisecond // from one attempt to the next
 	maxPause       = 500 * time.Millisecond // or a period, if that is longer: Redis then gets as many calls as usual
-	firstWait      = 100 * time.Millisecond // until the first reply tells how long to wait
+	firstWait      = 100 * time.Millisecond // until the first reply says how long to wait
 	maxRTT         = int64(time.Second)     // of one round trip: a longer one was a freeze
 	leaveTimeout   = 6 * time.Second        // for handing over what a leaving worker holds: longer than most failovers and freezes
 	lostLimit      = 10 * time.Second       // at most, for restoring a run that Redis has lost
@@ -103,7 +103,7 @@ type answer struct {
 //   - The worker has lost its part in the run: pacer.ErrNoState or pacer.ErrReplaced.
 //   - Broken closes: ErrHeld.
 //   - ctx ends. Then Run hands over what the worker holds, for at most leaveTimeout. Until Drained closes, the worker
-//     stays a member, so it hears of commands and obeys them. Then Run returns ctx's cause.
+//     stays a member, so it receives commands and obeys them. Then Run returns ctx's cause.
 //
 // Call Leave next, when the Sink sends nothing any more.
 func (r *Renewer) Run(ctx context.Context) error {
@@ -186,7 +186,7 @@ func (r *Renewer) try(ctx context.Context) <-chan time.Time {
 	return time.After(r.jitter(wait))
 }
 
-// Leave tells the server that this worker sends nothing any more that is due at reached or later, in µs of the Redis
+// Leave notifies the server that this worker sends nothing any more that is due at reached or later, in µs of the Redis
 // clock. Call it after Run has returned. It tries until the server answers or ctx ends.
 // The Sink may get one more View, with the laws that the worker does not know.
 func (r *Renewer) Leave(ctx context.Context, reached int64) error {
@@ -221,7 +221,7 @@ var (
 	// ErrHeld says that the worker could not hand over what it holds. It must send nothing any more.
 	ErrHeld = errors.New("could not hand over this worker's ranges to other workers")
 	// ErrSilence says that the run is over by its laws, and that Redis has not answered for so long that nobody will
-	// tell.
+	// confirm it.
 	ErrSilence = errors.New("Redis does not answer, and the run's planned end is past") //nolint:staticcheck // a name
 
 	errGone = errors.New("the server takes this worker for one that has left")
@@ -300,7 +300,7 @@ func (r *Renewer) take(ctx context.Context, a answer) error {
 }
 
 // silent reports whether the run is over by its laws and Redis has been silent too long to say so. Without a planned
-// end it is never true. A process that slept has heard nothing either: so attempts must have failed for some time.
+// end it is never true. A process that slept has received nothing either: so attempts must have failed for some time.
 func (r *Renewer) silent() bool {
 	return r.Clock.Now()-r.answeredAt > int64(maxSilence) && r.failing[1]-r.failing[0] >= int64(attemptTimeout) && r.holder.view.Laws.Over(r.now())
 }

@@ -92,8 +92,8 @@ func (s *cutOff) Renew(_ context.Context, c Call) (Reply, error) {
 	return Reply{Status: OK, Seq: c.Seq, Epoch: "server", Now: now, P: now + 2_000_000, Version: 1, List: Whole(), Laws: []Law{law}, Wait: 500_000}, nil
 }
 
-// TestTellsThatItIsIdle: a worker whose lease ends while Redis does not answer says once that it sends nothing.
-func TestTellsThatItIsIdle(t *testing.T) {
+// TestReportsThatItIsIdle: a worker whose lease ends while Redis does not answer says once that it sends nothing.
+func TestReportsThatItIsIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var log child.Output

@@ -22,7 +22,7 @@ type Slots struct {
 	next          *cursor // of the slot due first; nil = not known
 	others        int64   // when the first slot of all other cursors is due, ns
 	beyond        int64
-	madeUp        int64
+	deduplicated  int64
 	unique        bool
 	early         []int64            // with Unique: ordinals of the slots that beyond counts, ascending
 	unsent        map[int64]struct{} // those of them that were not sent
@@ -71,15 +71,15 @@ func (s *Slots) View() *View { return s.view }
 // Beyond counts slots that Pop took before the shard knew that their law ends before them.
 func (s *Slots) Beyond() int64 { return s.beyond }
 
-// MadeUp counts slots that Again has found.
-func (s *Slots) MadeUp() int64 { return s.madeUp }
+// Deduplicated counts slots that Again has found.
+func (s *Slots) Deduplicated() int64 { return s.deduplicated }
 
 // Unique makes the shard keep which ordinals Pop took beyond the end of their law, for Again. Call it before Take.
 func (s *Slots) Unique() { s.unique = true }
 
 // Again reports whether Pop has already taken a slot with the ordinal of this one, which is that of Next. A law ended
-// before that slot, and the shard had not heard of it: so the laws ask for the same ordinal again. If the caller then
-// sends nothing for this slot, no ordinal is sent twice. The slot taken too early makes up for this one.
+// before that slot, and the shard had not received that yet: so the laws ask for the same ordinal again. If the caller
+// then sends nothing for this slot, no ordinal is sent twice. The slot taken too early counts in its place.
 func (s *Slots) Again(x *pacer.Slot) bool {
 	if len(s.early) == 0 {
 		return false
@@ -92,11 +92,11 @@ func (s *Slots) Again(x *pacer.Slot) bool {
 	if _, dropped := s.dropped[x.Ordinal]; unsent || dropped || !taken {
 		return false
 	}
-	s.madeUp++
+	s.deduplicated++
 	return true
 }
 
-// Unsent is told of a slot that Pop took and that was not sent, because its law ended before it. The slot that has its
+// Unsent notes a slot that Pop took and that was not sent, because its law ended before it. The slot that has its
 // ordinal next is then not found by Again.
 func (s *Slots) Unsent(x *pacer.Slot) {
 	if s.unsent == nil {
@@ -149,9 +149,9 @@ func (s *Slots) Take(v *View) {
 }
 
 // Learn goes by the laws of another View, and by the ranges and the lease of the View in force. A worker that was away
-// may hear of laws together with the loss of its ranges. Until its lease ended, slots of these laws were its own. A range
-// that only the other View gives up ends where that View says: this may be before these laws. The caller then takes what is
-// due, and goes by the whole View.
+// may receive laws together with the loss of its ranges. Until its lease ended, slots of these laws were its own. A
+// range that only the other View gives up ends where that View says: this may be before these laws. The caller then
+// takes what is due, and goes by the whole View.
 func (s *Slots) Learn(other *View) {
 	v := *s.view
 	if v.Laws == other.Laws {

@@ -122,7 +122,7 @@ func TestSlotsChangeHands(t *testing.T) {
 	}
 }
 
-// TestSlotsBeyondACut: slots sent before the worker heard of a cut are counted, and none is sent after.
+// TestSlotsBeyondACut: slots sent before the worker received a cut are counted, and none is sent after.
 func TestSlotsBeyondACut(t *testing.T) {
 	old := constant(1, 1_000_000, 0, 0, 0)
 	v := View{Version: 1, ClockEpoch: 1, Laws: (*Laws)(nil).With(old), Held: Ranges{{Lo: 0, Hi: circle.Units / 2, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
@@ -177,8 +177,8 @@ func TestSlotsBeyondTwoLaws(t *testing.T) {
 	if s.Take(&w); s.Beyond() != 200 {
 		t.Errorf("%d are beyond the cuts, want 200", s.Beyond())
 	}
-	if send(2_500_000); s.MadeUp() != 200 {
-		t.Errorf("%d have made up for others, want 200", s.MadeUp())
+	if send(2_500_000); s.Deduplicated() != 200 {
+		t.Errorf("%d have replaced others, want 200", s.Deduplicated())
 	}
 	for q := range int64(1500) {
 		if sent[q] != 1 {
@@ -187,7 +187,7 @@ func TestSlotsBeyondTwoLaws(t *testing.T) {
 	}
 }
 
-// TestSlotsAgain: slots sent before the worker heard of a cut make up for the slots that have their ordinals next. So
+// TestSlotsAgain: slots sent before the worker received a cut replace the slots that have their ordinals next. So
 // each ordinal is sent once, through two cuts, and nothing is beyond them in the end. One that was not sent is sent then.
 func TestSlotsAgain(t *testing.T) {
 	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
@@ -230,7 +230,7 @@ func TestSlotsAgain(t *testing.T) {
 		send(1_950_000)
 	}
 	send(3_000_000)
-	if n := shards[0].Beyond() - shards[0].MadeUp() + shards[1].Beyond() - shards[1].MadeUp(); n != 1 { // the one that was not sent
+	if n := shards[0].Beyond() - shards[0].Deduplicated() + shards[1].Beyond() - shards[1].Deduplicated(); n != 1 { // the one that was not sent
 		t.Errorf("%d are still beyond the cuts", n)
 	}
 	for w := (circle.Range{N: circle.Units / 2}).Walk(0); w.Ordinal() < 2000; w.Next() {
@@ -240,7 +240,7 @@ func TestSlotsAgain(t *testing.T) {
 	}
 }
 
-// TestSlotsDropped: slots that are dropped when Pop takes them do not make up for others, whatever is dropped later.
+// TestSlotsDropped: slots that are dropped when Pop takes them replace no later ones, whatever is dropped later.
 func TestSlotsDropped(t *testing.T) {
 	laws := (*Laws)(nil).With(constant(1, 1_000_000, 0, 0, 0))
 	v := View{Version: 1, ClockEpoch: 1, Laws: laws, Held: Ranges{{Lo: 0, Hi: circle.Units, From: Pos{1, 0}}}, P: math.MaxInt64 / 2000}
@@ -270,8 +270,8 @@ func TestSlotsDropped(t *testing.T) {
 			t.Fatalf("ordinal %d was sent %d times", q, n)
 		}
 	}
-	if n := s.Beyond() - s.MadeUp(); s.MadeUp() != 100 || n != 500 { // dropped ones stay beyond
-		t.Errorf("%d made up, %d are beyond", s.MadeUp(), n)
+	if n := s.Beyond() - s.Deduplicated(); s.Deduplicated() != 100 || n != 500 { // dropped ones stay beyond
+		t.Errorf("%d deduplicated, %d are beyond", s.Deduplicated(), n)
 	}
 }
 
@@ -335,7 +335,7 @@ func TestSlotsGivenUpAgain(t *testing.T) {
 	}
 }
 
-// TestGivenUpBeforeALaw: a shard may hear at the same time that its worker gives up a range, and of a law that the worker
+// TestGivenUpBeforeALaw: a shard may learn in one View that its worker gives up a range, and of a law that the worker
 // did not know when it chose the end. Slots of that law are another worker's, and the shard sends none of them.
 func TestGivenUpBeforeALaw(t *testing.T) {
 	const quarter, half = circle.Units / 4, circle.Units / 2

@@ -62,7 +62,7 @@ func ExampleRedis_TakeUpTo() {
 	// 0
 }
 
-// A leaky bucket tells each caller when to go.
+// The answer of a leaky bucket says when each caller may go.
 func ExampleNewLeakyBucket() {
 	client, end := connect()
 	defer end()

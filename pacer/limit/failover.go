@@ -87,11 +87,11 @@ func (f *Failover) take(ctx context.Context, n int64, all bool, take func(contex
 			known = n
 		}
 		a, err := f.ask(ctx, n, take)
-		heard := f.note(ctx, known, err)
+		answered := f.note(ctx, known, err)
 		if err == nil {
 			return a, nil
 		}
-		if err := failed(ctx, heard, err); err != nil {
+		if err := failed(ctx, answered, err); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -134,14 +134,14 @@ func (f *Failover) wait(ctx context.Context, n int64) (granted int64, err error)
 	switch {
 	case f.here():
 		err := f.shared.Wait(ctx, n)
-		if heard := f.note(ctx, n, err); err != nil {
-			return 0, failed(ctx, heard, err)
+		if answered := f.note(ctx, n, err); err != nil {
+			return 0, failed(ctx, answered, err)
 		}
 		return n, nil
 	case f.tries(): // with Take, whose answer comes at once
 		a, err := f.ask(ctx, 1, f.shared.Take)
-		if heard := f.note(ctx, 1, err); err != nil {
-			return 0, failed(ctx, heard, err)
+		if answered := f.note(ctx, 1, err); err != nil {
+			return 0, failed(ctx, answered, err)
 		}
 		if a.Granted == 1 {
 			err = sleep(ctx, a.RetryAfter) // a place in a queue
@@ -235,7 +235,7 @@ func (f *Failover) bound() int64 {
 	return f.most
 }
 
-// heard notes the result of a call for n permits. It reports whether the shared limiter has answered, or the caller
+// note notes the result of a call for n permits. It reports whether the shared limiter has answered, or the caller
 // gave up, which says nothing.
 func (f *Failover) note(ctx context.Context, n int64, err error) bool {
 	f.mu.Lock()
@@ -256,9 +256,9 @@ func (f *Failover) note(ctx context.Context, n int64, err error) bool {
 
 // failed returns what a call that failed with err means to a caller that waits. nil: go on, because nobody has answered
 // and the caller still has time. If it has none, the error has both: the end of the context, and err.
-func failed(ctx context.Context, heard bool, err error) error {
+func failed(ctx context.Context, answered bool, err error) error {
 	switch end := ctx.Err(); {
-	case end == nil && !heard:
+	case end == nil && !answered:
 		return nil
 	case end == nil, errors.Is(err, end):
 		return err

@@ -330,7 +330,8 @@ func (h hurried) Wait(context.Context, int64) error {
 	return errGone
 }
 
-// TestFailoverGivesUpWhileItAsks: a caller that gives up during a call is told so, and why the call failed.
+// TestFailoverGivesUpWhileItAsks: a caller that gives up during a call gets an error that says so, and why the call
+// failed.
 func TestFailoverGivesUpWhileItAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var giveUp context.CancelFunc
@@ -383,7 +384,7 @@ func TestFailoverNever(t *testing.T) {
 	for name, r := range rows {
 		when := min(time.Duration(r.most-2)*100*time.Millisecond, 366*24*time.Hour)
 		if a, err := r.f.Take(t.Context(), r.most); err != nil || a.Granted != 0 || a.RetryAfter < when {
-			t.Errorf("%s: all that can be at once: %+v, %v; want to be told when", name, a, err)
+			t.Errorf("%s: all that can be at once: %+v, %v; want an answer that says when", name, a, err)
 		}
 		if a, err := r.f.TakeUpTo(t.Context(), 1_000_000); err != nil || a.Granted != 1 {
 			t.Errorf("%s: up to more than that: %+v, %v", name, a, err)

@@ -77,9 +77,9 @@ func (r *Redis) take(ctx context.Context, n int64, all int) (Answer, error) {
 }
 
 // Wait implements Limiter. The waiting callers of one process are served in the order in which they came. Between
-// processes the order is random. Wait asks again when the limiter told it to, but not before 1 ms after the last
-// answer, and at least once a second. So it notices a limit that was raised. A leaky bucket gets back what it granted
-// to a caller that gives up.
+// processes the order is random. Wait asks again at the time that the limiter answered, but not before 1 ms after the
+// last answer, and at least once a second. So it notices a limit that was raised. A leaky bucket gets back what it
+// granted to a caller that gives up.
 func (r *Redis) Wait(ctx context.Context, n int64) error {
 	a, err := r.granted(ctx, n)
 	if err == nil && a.RetryAfter > 0 { // a place in a queue

@@ -105,7 +105,7 @@ var (
 	errCutArchive = errors.New("the archive is cut off or damaged; use another copy")
 )
 
-// isArchive tells whether a file that begins like this is an archive, of any version.
+// isArchive reports whether a file that begins like this is an archive, of any version.
 func isArchive(begin []byte) bool { return bytes.HasPrefix(begin, []byte(title)) }
 
 // readArchive reads what [Write] wrote. The data may come from an untrusted source: readArchive takes bounded memory,

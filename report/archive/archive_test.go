@@ -39,7 +39,7 @@ func TestArchiveRoundTrip(t *testing.T) {
 	if testing.Short() {
 		seeds = 3
 	}
-	for seed := range seeds { // what workers tell at random
+	for seed := range seeds { // what workers report at random
 		rng, asked := rand.New(rand.NewPCG(seed, 5)), int64(0)
 		in := report.Input{Run: "r", Duration: time.Duration(rng.Int64N(int64(2 * time.Hour)))}
 		for range 3 {

@@ -170,8 +170,8 @@ func (r *Recorder) Recalled(n int64) { r.counts.Recalled += n }
 // Beyond counts n ≥ 0 slots that were decided on before the worker knew that their law ends before them.
 func (r *Recorder) Beyond(n int64) { r.counts.Beyond += n }
 
-// MadeUp counts n ≥ 0 slots that were not sent, because one of those that Beyond counts has the same ordinal.
-func (r *Recorder) MadeUp(n int64) { r.counts.MadeUp += n }
+// Deduplicated counts n ≥ 0 slots that were not sent, because one of those that Beyond counts has the same ordinal.
+func (r *Recorder) Deduplicated(n int64) { r.counts.Deduplicated += n }
 
 // SeenLate counts n ≥ 0 slots that the worker itself saw late; nothing else had delayed them.
 func (r *Recorder) SeenLate(n int64) { r.counts.SeenLate += n }

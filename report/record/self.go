@@ -60,7 +60,7 @@ func NewLoad(sum, of int64) Load {
 // perSecond returns the share sum/of in ns per second.
 func perSecond(sum, of int64) int64 { return int64(float64(sum) / float64(of) * 1e9) }
 
-// Known tells whether the load was measured.
+// Known reports whether the load was measured.
 func (l Load) Known() bool { return l.Of > 0 }
 
 // share returns the mean, and worst the share of the worst beat, as fractions of 1.
@@ -175,7 +175,7 @@ func (s *Snapshot) JudgeBeat() {
 	}
 }
 
-// much tells whether n slots are at least a share of all that were to be sent.
+// much reports whether n slots are at least a share of all that were to be sent.
 func (s *Snapshot) much(n int64, share float64) bool {
 	return n > 0 && float64(n) >= share*float64(s.Counts.Fired())
 }
@@ -190,7 +190,7 @@ func (s *Snapshot) delayed() int64 {
 	return max(s.Counts.SeenLate, int64((s.Self.waited().worst()+stolen)*float64(s.Counts.Fired())))
 }
 
-// spare tells whether the worker is known to have had time to spare in a beat. A worker without time to look for
+// spare reports whether the worker is known to have had time to spare in a beat. A worker without time to look for
 // answers finds its connections busy too, which is its own fault. So does one that waited too long for its cores. What the
 // hypervisor took counts as demand: many machines always lose some time to it, and still have time to spare.
 func (s *Self) spare() bool {

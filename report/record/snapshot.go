@@ -16,7 +16,7 @@ type Counts struct {
 	MessagesIn   int64 `json:"messages_in,omitempty"` // received, over protocols that have messages
 	OutOfRange   int64 `json:"out_of_range"`          // latencies, service times and lags above 1 h, each counted; they are in no histogram
 	Beyond       int64 `json:"beyond,omitempty"`      // slots decided on in one of the ways above before the worker knew that their law ends before them
-	MadeUp       int64 `json:"made_up,omitempty"`     // slots for which one of Beyond with the same ordinal was sent; they are in no other count
+	Deduplicated int64 `json:"made_up,omitempty"`     // slots not sent because one of Beyond with the same ordinal was; they are in no other count
 	SeenLate     int64 `json:"seen_late"`             // slots that the worker itself saw late, sent or dropped, before it asked for a connection
 	Busy         int64 `json:"busy"`                  // slots that found no free connection, and slots dropped because others waited for one
 	Opening      int64 `json:"opening"`               // the same, while the maximum number of connections was being opened
@@ -38,7 +38,7 @@ func (c *Counts) add(o Counts) {
 	c.MessagesIn += o.MessagesIn
 	c.OutOfRange += o.OutOfRange
 	c.Beyond += o.Beyond
-	c.MadeUp += o.MadeUp
+	c.Deduplicated += o.Deduplicated
 	c.SeenLate += o.SeenLate
 	c.Busy += o.Busy
 	c.Opening += o.Opening
@@ -57,8 +57,8 @@ func (c Counts) Slots() int64 {
 	return c.Sent + c.LateDropped + c.Recalled + c.Ungranted
 }
 
-// Overrun returns how many slots of Beyond have not made up for a later one.
-func (c Counts) Overrun() int64 { return max(0, c.Beyond-c.MadeUp) }
+// Overrun returns how many slots of Beyond have not replaced a later one.
+func (c Counts) Overrun() int64 { return max(0, c.Beyond-c.Deduplicated) }
 
 // Fired returns how many slots were sent or too late to send. SeenLate, Busy, Opening and NoRoom are parts of it.
 func (c Counts) Fired() int64 { return c.Sent + c.LateDropped }
@@ -95,7 +95,7 @@ type Snapshot struct {
 	// loop, and for targets that do not connect. In a merge of several workers it is that of one of them.
 	MostInFlight int64 `json:"most_in_flight,omitempty"`
 
-	// Processes is how many processes of workers this one has heard of in the run, including itself; 0 = none yet.
+	// Processes is how many processes of workers this one knows in the run, including itself; 0 = none yet.
 	// Redis may have forgotten some of them since. In a merge of several workers it is the largest of their numbers.
 	Processes int64 `json:"processes,omitempty"`
 

@@ -139,7 +139,7 @@ func (c Counts) Check() error {
 		n    int64
 	}{
 		{"sent", c.Sent}, {"followed", c.Followed}, {"followed_late", c.FollowedLate}, {"late_dropped", c.LateDropped},
-		{"recalled", c.Recalled}, {"ungranted", c.Ungranted}, {"beyond", c.Beyond}, {"made_up", c.MadeUp}, {"seen_late", c.SeenLate}, {"busy", c.Busy}, {"opening", c.Opening},
+		{"recalled", c.Recalled}, {"ungranted", c.Ungranted}, {"beyond", c.Beyond}, {"made_up", c.Deduplicated}, {"seen_late", c.SeenLate}, {"busy", c.Busy}, {"opening", c.Opening},
 		{"no_room", c.NoRoom}, {"completed", c.Completed},
 		{"failed", c.Failed}, {"bytes_in", c.BytesIn}, {"bytes_out", c.BytesOut}, {"messages_in", c.MessagesIn},
 		{"out_of_range", c.OutOfRange},

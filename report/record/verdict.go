@@ -78,7 +78,7 @@ func Verdicts(s *Snapshot, closed bool) []Verdict {
 	return all
 }
 
-// allRefused tells whether requests ended and none of them got a connection.
+// allRefused reports whether requests ended and none of them got a connection.
 func (s *Snapshot) allRefused() bool {
 	e := s.Errors["connect"]
 	return e != nil && e.Count > 0 && e.Count == s.Counts.Failed && s.Counts.Completed == 0
@@ -239,12 +239,12 @@ func cores(n int64) string {
 	return fmt.Sprintf("%d cores", n)
 }
 
-// GeneratorLimited tells whether the worker itself was a limit in the time of the snapshot. closed: in a closed loop.
+// GeneratorLimited reports whether the worker itself was a limit in the time of the snapshot. closed: in a closed loop.
 func (s *Snapshot) GeneratorLimited(closed bool) bool {
 	return slices.ContainsFunc(Verdicts(s, closed), func(v Verdict) bool { return v.Limit == "generator" })
 }
 
-// Delays tells whether the limit of a generator made requests late, or kept them from being sent in time. Without a
+// Delays reports whether the limit of a generator made requests late, or kept them from being sent in time. Without a
 // descriptor or a port a request fails at once: it never reaches the endpoint, and its latency is short. An unknown
 // cause may be anything.
 func (v Verdict) Delays() bool {

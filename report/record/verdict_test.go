@@ -182,8 +182,8 @@ func TestVerdictText(t *testing.T) {
 	}
 }
 
-// TestVerdictTextTellsWhat: unknown values are left out, and each limit has its own advice.
-func TestVerdictTextTellsWhat(t *testing.T) {
+// TestVerdictTextSaysWhat: unknown values are left out, and each limit has its own advice.
+func TestVerdictTextSaysWhat(t *testing.T) {
 	for _, c := range []struct {
 		name, want, not string
 		change          func(*record.Snapshot)

@@ -82,7 +82,7 @@ func hasInk(t *testing.T, tab *browsertest.Tab, charts int) {
 // isQuiet checks that the page wrote nothing to the console, requested nothing, and is not wider than the screen.
 func isQuiet(t *testing.T, tab *browsertest.Tab) {
 	t.Helper()
-	if heard := tab.Heard(); len(heard) > 0 {
+	if heard := tab.Log(); len(heard) > 0 {
 		t.Errorf("the page is not quiet: %q", heard)
 	}
 	if n := browsertest.Value[int](tab, "document.documentElement.scrollWidth - innerWidth"); n > 0 {

@@ -14,7 +14,7 @@ type Stretch struct {
 	Asked             func(from, to int64) int64 // slots due in [from, to), in µs since the start
 	Paused            bool                       // the run is paused
 	Limited           int64                      // the last second in which the generator of a worker was a limit; 0 = none
-	Missing           bool                       // a running worker has not told everything, so requests that look unsent may have been sent
+	Missing           bool                       // a running worker has not reported everything, so requests that look unsent may have been sent
 }
 
 // Span returns how many of the last seconds of a run decide whether it is aborted, where points have this width.
@@ -36,8 +36,8 @@ func (t Threshold) points(width int64) int64 {
 	return (int64(t.Over/time.Second) + width - 1) / width
 }
 
-// Aborts tells whether the last windows of the stretch fail, as many in a row as stop the run. An undecided window has
-// not failed; nor has one in which nothing was asked for.
+// Aborts reports whether the last windows of the stretch fail, as many in a row as stop the run. An undecided window
+// has not failed; nor has one in which nothing was asked for.
 func (t Threshold) Aborts(s Stretch) bool {
 	begin := s.End - t.Span(s.Width)
 	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPaused() {

@@ -144,7 +144,7 @@ func (a *tally) add(t Threshold, at int64, result string, read Reading) {
 // Severity orders results of thresholds and checks.
 func Severity(result string) int { return slices.Index([]string{Passed, Undecided, Failed}, result) }
 
-// worse tells whether a is further from the threshold's condition than b.
+// worse reports whether a is further from the threshold's condition than b.
 func (t Threshold) worse(a, b Reading) bool {
 	switch {
 	case a.none || b.none:

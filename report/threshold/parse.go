@@ -80,13 +80,13 @@ func (t Threshold) Kind() Kind {
 	}
 }
 
-// OverTime tells whether the series has the metric of the threshold. Only then can parts of a run be judged.
+// OverTime reports whether the series has the metric of the threshold. Only then can parts of a run be judged.
 func (t Threshold) OverTime() bool { return t.Step == "" && t.metric().overTime }
 
-// IsTime tells whether the limit is a time, in ns.
+// IsTime reports whether the limit is a time, in ns.
 func (t Threshold) IsTime() bool { return t.Kind() == TimeKind }
 
-// Same tells whether both thresholds are the same condition, in any spelling.
+// Same reports whether both thresholds are the same condition, in any spelling.
 func (t Threshold) Same(o Threshold) bool { return t.Key() == o.Key() }
 
 // Key is equal for thresholds that are the same condition.
@@ -234,7 +234,7 @@ func (s *thresholdScanner) step(t *Threshold, at int, name string) error {
 // stepMetrics lists the metrics that are known of each step.
 func stepMetrics() []string { return []string{"latency", "errors", "checks", "rate"} }
 
-// isCode tells whether s is a status such as 503 or UNAVAILABLE, or a class of them such as 5xx.
+// isCode reports whether s is a status such as 503 or UNAVAILABLE, or a class of them such as 5xx.
 func isCode(s string) bool {
 	if _, known := status.Named(s); known {
 		return true

@@ -118,7 +118,7 @@ func TestParseThreshold(t *testing.T) {
 	}
 }
 
-// sameLimit tells whether both are equal up to the last digit of numbers.
+// sameLimit reports whether both are equal up to the last digit of numbers.
 func sameLimit(a *threshold.Threshold, b threshold.Threshold) bool {
 	close := func(x, y float64) bool { return x == y || x/y > 1-1e-12 && x/y < 1+1e-12 }
 	same := close(a.Limit, b.Limit) && close(a.Quantile, b.Quantile)

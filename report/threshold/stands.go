@@ -13,7 +13,7 @@ package threshold
 // A closed loop asks for less if it is slow, and latency counts from sending. So there only a limit on failures stands,
 // if it is missed.
 
-// Stands tells whether a result of the threshold is the endpoint's although the generator delayed requests. onTime:
+// Stands reports whether a result of the threshold is the endpoint's although the generator delayed requests. onTime:
 // nearly all were sent when they were due.
 func (t Threshold) Stands(result string, onTime bool) bool {
 	switch t.Metric {
@@ -24,7 +24,7 @@ func (t Threshold) Stands(result string, onTime bool) bool {
 	}
 }
 
-// LimitsFailures tells whether the threshold limits what the endpoint does wrong. Counts of good answers have another
+// LimitsFailures reports whether the threshold limits what the endpoint does wrong. Counts of good answers have another
 // limit: they also need requests.
 func (t Threshold) LimitsFailures() bool {
 	share := t.Aggregate == "rate"
@@ -40,12 +40,12 @@ func (t Threshold) LimitsFailures() bool {
 	}
 }
 
-// fromAbove tells whether the limit is an upper one: smaller values meet it as well.
+// fromAbove reports whether the limit is an upper one: smaller values meet it as well.
 func (t Threshold) fromAbove() bool {
 	return t.Op == "<" || t.Op == "<=" || t.Op == "==" && t.Limit == 0
 }
 
-// fromBelow tells whether the limit is a lower one: larger values meet it as well.
+// fromBelow reports whether the limit is a lower one: larger values meet it as well.
 func (t Threshold) fromBelow() bool {
 	return t.Op == ">" || t.Op == ">=" || t.Op == "==" && t.Limit == 1 && t.Kind() == ShareKind
 }

@@ -50,8 +50,8 @@ func MarkPauses(points []Window) {
 	}
 }
 
-// judgesPaused tells whether a window that contains a pause can be judged by the threshold. It has too few requests for
-// some.
+// judgesPaused reports whether a window that contains a pause can be judged by the threshold. It has too few requests
+// for some.
 func (t Threshold) judgesPaused() bool {
 	return t.Metric != "rate" || t.Over == 0 || t.Op == "<" || t.Op == "<="
 }

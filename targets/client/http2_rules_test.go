@@ -34,7 +34,7 @@ func new2(t *testing.T, s targets.Spec, local targets.Local) targets.Target {
 	return target
 }
 
-// A server that does not speak HTTP/2 is told apart.
+// A server that does not speak HTTP/2 is distinguished.
 func TestHTTP2ToOthers(t *testing.T) {
 	plain := httptest.NewServer(http.NotFoundHandler())
 	defer plain.Close()
@@ -206,7 +206,7 @@ func TestHTTP2MaxConnections(t *testing.T) {
 			})
 		}
 		all.Wait()
-		// The server hears of a closed connection a moment later.
+		// The server notices a closed connection a moment later.
 		if n := most.Load(); n > 5 && !spec.NoKeepAlive {
 			t.Errorf("%d connections", n)
 		}

@@ -87,7 +87,7 @@ func startRawThree(t *testing.T, control string, answer func(c *quic.Conn, s *qu
 	return s
 }
 
-// TestThreeHostile: what servers do wrong, and how it is told.
+// TestThreeHostile: what servers do wrong, and how it is reported.
 func TestThreeHostile(t *testing.T) {
 	sends := func(text string) func(*quic.Conn, *quic.Stream) {
 		return func(_ *quic.Conn, s *quic.Stream) {
@@ -146,7 +146,7 @@ func TestThreeHostile(t *testing.T) {
 	}
 }
 
-// TestThreeBrokenRules: what ends the connection, and the code that the server is told.
+// TestThreeBrokenRules: what ends the connection, and the code that the server receives.
 func TestThreeBrokenRules(t *testing.T) {
 	answers := func(text string) func(*quic.Conn) {
 		return func(c *quic.Conn) {

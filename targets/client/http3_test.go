@@ -335,7 +335,7 @@ func TestThreeHalted(t *testing.T) {
 	}
 }
 
-// TestThreeReach: a handshake tells whether there is a server, and sends no request.
+// TestThreeReach: a handshake shows whether there is a server, and sends no request.
 func TestThreeReach(t *testing.T) {
 	t.Parallel() // it waits for a timeout
 	s := startThree(t, says("ok"), nil)

@@ -42,8 +42,8 @@ func noJSON(err error) bool {
 	return strings.Contains(text, "syntax error") || strings.Contains(text, "unexpected token") || strings.Contains(text, "unexpected EOF")
 }
 
-// Error tells what is wrong, and where, and no values: they may be secrets. Calls fail without anybody reading it, so it is
-// made only here.
+// Error says what is wrong, and where, and no values: they may be secrets. Calls fail without anybody reading it, so it
+// is made only here.
 func (e *MessageError) Error() string {
 	name := e.of.FullName()
 	if e.cause == nil {

@@ -33,8 +33,8 @@ func (m *Method) appendJSON(b, message []byte, most int) []byte {
 	return text
 }
 
-// A length bounds what a message has as JSON before it is made, at least by its names: a server tells the names of fields
-// and values itself, and two bytes may stand for a name of a megabyte.
+// A length bounds what a message has as JSON before it is made, at least by its names: a server itself sends the names
+// of fields and values, and two bytes may stand for a name of a megabyte.
 type length struct {
 	left     int // bytes
 	defaults bool

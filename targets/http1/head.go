@@ -145,7 +145,7 @@ func (h *head) redirect() bool {
 	return false
 }
 
-// holdField holds the line of a header until the next byte tells whether it continues (RFC 9112, 5.2). What is wrong
+// holdField holds the line of a header until the next byte shows whether it continues (RFC 9112, 5.2). What is wrong
 // with a first line stays wrong, so it need not wait.
 func (r *Response) holdField(line []byte) error {
 	r.state = fieldEnd

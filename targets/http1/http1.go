@@ -215,7 +215,7 @@ func (r *Response) take(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// EOF tells r that the peer closed the connection, or its half of it. It returns nil if that ends the response, or if
+// EOF informs r that the peer closed the connection, or its half of it. It returns nil if that ends the response, or if
 // the response had ended before. It returns io.ErrUnexpectedEOF if something is missing. After an error of Feed it
 // returns that error.
 func (r *Response) EOF() error {
@@ -252,7 +252,7 @@ func (r *Response) Field(name string) (values []string) {
 	return values
 }
 
-// KeepAlive reports whether the connection can carry another request, as far as this response tells: it is done, the
+// KeepAlive reports whether the connection can carry another request, as far as this response says: it is done, the
 // peer did not announce to close, and no other byte arrived.
 func (r *Response) KeepAlive() bool { return r.state == over && r.keep }
 

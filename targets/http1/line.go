@@ -48,7 +48,7 @@ func (r *Response) hold(b []byte) {
 }
 
 // shorten removes from a line of a head, in place, bytes that change nothing: those of a name beyond maxName, and those
-// of a value or reason beyond maxRead. It keeps a control character and the byte after it, which tells whether it is
+// of a value or reason beyond maxRead. It keeps a control character and the byte after it, which shows whether it is
 // the CR before the end.
 func shorten(line []byte) []byte {
 	if name := tokenLen(line); name > maxName {

@@ -62,7 +62,7 @@ type reset struct {
 const mostResets = 4096
 
 // NewConn returns a connection whose output begins with the preface and our settings. The limits are those of a header
-// block: the peer is told them, and a longer one ends the connection.
+// block: the peer is notified of them, and a longer one ends the connection.
 func NewConn(l http1.Limits) *Conn {
 	c := &Conn{limits: l.InEffect(), next: 1, last: lastID, window: firstWindow, credit: connWindow}
 	c.peer = settings{streams: streamsAtOnce, window: firstWindow, frame: frameSize, table: tableSize}
@@ -182,7 +182,8 @@ func (c *Conn) Ended() *Stream {
 	return s
 }
 
-// Fail tells c that the transport ended: all streams in flight end with err, or io.ErrUnexpectedEOF instead of io.EOF.
+// Fail informs c that the transport ended: all streams in flight end with err, or io.ErrUnexpectedEOF instead of
+// io.EOF.
 func (c *Conn) Fail(err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -205,7 +206,7 @@ func (c *Conn) fail(err error) {
 	c.resets, c.sending = nil, nil
 }
 
-// close ends a stream in flight, without telling the peer.
+// close ends a stream in flight, without notifying the peer.
 func (c *Conn) close(s *Stream, err error) {
 	if i, ok := c.index(s.id); ok {
 		c.open = slices.Delete(c.open, i, i+1)
@@ -233,7 +234,7 @@ func (c *Conn) end(s *Stream, err error) {
 	c.ended = append(c.ended, s)
 }
 
-// abort ends a stream in flight with an error of ours, and tells the peer.
+// abort ends a stream in flight with an error of ours, and notifies the peer.
 func (c *Conn) abort(s *Stream, err error) {
 	c.sendReset(s, codeOf(err))
 	c.close(s, err)

@@ -120,7 +120,7 @@ func (c *Conn) begin(b []byte) error {
 	return nil
 }
 
-// allowed checks what the header of a frame alone can tell: its size, its stream, and its place between others.
+// allowed checks what the header of a frame alone can show: its size, its stream, and its place between others.
 func (c *Conn) allowed(f frame) error {
 	if c.idle++; c.idle > maxIdle {
 		return violated(http2.ErrCodeEnhanceYourCalm, "sends many frames that carry nothing")

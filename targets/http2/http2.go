@@ -95,7 +95,7 @@ func (e ResetError) Name() string {
 	return e.Code.String()
 }
 
-// A violation ends the connection. The peer is told the code.
+// A violation ends the connection. The peer receives the code.
 type violation struct {
 	code http2.ErrCode
 	err  error
@@ -113,7 +113,7 @@ func violated(code http2.ErrCode, text string) error {
 // malformed returns an error of an answer. The text completes "the answer is malformed:".
 func malformed(text string) error { return fmt.Errorf("%w: %s", errMalformed, text) }
 
-// codeOf returns what to tell the peer of a stream that ends with an error of ours.
+// codeOf returns what to send the peer about a stream that ends with an error of ours.
 func codeOf(err error) http2.ErrCode {
 	switch {
 	case errors.Is(err, errWindow):

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// ErrOver says that the server ended a stream that stays open, and with it the request that it carried. Its trailers tell
-// why.
+// ErrOver says that the server ended a stream that stays open, and with it the request that it carried. Its trailers
+// say why.
 var ErrOver = errors.New("the server ended the stream")
 
 // A LongLived is a kind of streams that stay open: each carries one request after the other, and a request is a message.

@@ -90,8 +90,8 @@ func TestLasting(t *testing.T) {
 	}
 }
 
-// TestLastingTold: without a reply, a request is over when all of it was written.
-func TestLastingTold(t *testing.T) {
+// TestLongLivedWritten: without a reply, a request is over when all of it was written.
+func TestLongLivedWritten(t *testing.T) {
 	c, kind := begun(t, 4, 10), &LongLived{} // a window of 10 bytes
 	s := new(Stream)
 	c.Open(s, asking(t, kind, "0123456789"), talkLimits)

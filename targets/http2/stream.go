@@ -110,5 +110,5 @@ func (s *Stream) Location() string {
 func (s *Stream) In() int { return s.in }
 
 // Out is the same for the frames that were sent. After the end it is 0 if no byte of the request was written: then the
-// server cannot have it. What Output returned counts as written until Wrote tells.
+// server cannot have it. What Output returned counts as written until Wrote says what was.
 func (s *Stream) Out() int { return s.out }

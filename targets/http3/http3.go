@@ -107,7 +107,7 @@ var (
 	errControl  = errors.New("the control stream of the server is malformed")
 )
 
-// Fault returns the code that tells the server why an answer was given up, and whether the error ends the connection.
+// Fault returns the code that says to the server why an answer was given up, and whether the error ends the connection.
 func Fault(err error) (code uint64, connection bool) {
 	switch {
 	case errors.Is(err, errFrame):

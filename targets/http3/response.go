@@ -112,7 +112,7 @@ func (r *Response) step(b []byte) (int, error) {
 	return used, r.begin()
 }
 
-// fits tells whether a frame of this type may come now.
+// fits reports whether a frame of this type may come now.
 func (r *Response) fits(frame uint64) error {
 	switch frame {
 	case frameData:
@@ -228,7 +228,7 @@ type memo struct {
 	head    head
 }
 
-// End tells r that the server ended the stream. It returns nil if that ends the answer, and io.ErrUnexpectedEOF if
+// End informs r that the server ended the stream. It returns nil if that ends the answer, and io.ErrUnexpectedEOF if
 // something is missing. After an error of Feed it returns that error.
 func (r *Response) End() error {
 	switch {

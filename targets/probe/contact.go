@@ -66,8 +66,8 @@ func (u *Unreached) Unwrap() error { return u.Err }
 
 // Contacts opens one connection to each server that requests go to, as these would, and closes it. With HTTPAuto it opens
 // another one before, to ask for the version. It sends no request of HTTP, WebSocket, gRPC or Redis; a Redis is asked
-// INFO server. Over tcp and udp it sends the first payload if a reply is expected, because nothing else tells whether one
-// comes. ctx must have a deadline, which counts for each server. The descriptors of gRPC may be missing.
+// INFO server. Over tcp and udp it sends the first payload if a reply is expected, because nothing else shows whether
+// one comes. ctx must have a deadline, which counts for each server. The descriptors of gRPC may be missing.
 //
 // An error says that no connection was tried. What is wrong with a server is in its Contact.
 func Contacts(ctx context.Context, s targets.Spec, local targets.Local) ([]Contact, error) {
@@ -97,7 +97,7 @@ func contacts(ctx context.Context, s targets.Spec, local targets.Local, quiet bo
 	}
 	settled, unsettled := Settle(ctx, s, local)
 	if s = settled; unsettled != nil {
-		s.HTTP, s.Streams = targets.HTTP1, 0 // the contact tells better why
+		s.HTTP, s.Streams = targets.HTTP1, 0 // the contact explains better why
 	}
 	d, err := newDialer(s, local)
 	if err != nil {
@@ -152,8 +152,8 @@ func (c Contact) failed(ctx context.Context, err error, rest string) Contact {
 	return c
 }
 
-// contact opens a connection, and asks what the protocol tells before requests. A quiet one sends nothing that a run would
-// count as a request. It ends by the deadline of ctx.
+// contact opens a connection, and asks what the protocol says before requests. A quiet one sends nothing that a run
+// would count as a request. It ends by the deadline of ctx.
 func contactOf(ctx context.Context, w *wire.Wire, d *dialer, quiet bool) Contact {
 	if w.Three {
 		return contactThree(ctx, w)
@@ -249,7 +249,7 @@ func contactRedis(ctx context.Context, p *conn, shown Contact) Contact {
 	}
 	server, err := p.server()
 	refused, replied := errors.AsType[resp.Error](err)
-	if err == nil || replied { // a server that does not tell is one
+	if err == nil || replied { // a server that does not say it is one
 		shown.Redis = &server
 	}
 	if err != nil && !replied || refused.Name == resp.NoAuth { // it refuses requests likewise

@@ -26,10 +26,10 @@ func TestReach(t *testing.T) {
 	}
 	web.Start()
 	defer web.Close()
-	heard := make(chan int, 10)
+	received := make(chan int, 10)
 	line := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		n, _ := c.Read(make([]byte, 100))
-		heard <- n
+		received <- n
 	})
 	closed := httptest.NewServer(nil)
 	closed.Close()
@@ -47,7 +47,7 @@ func TestReach(t *testing.T) {
 	if err := reach("tcp://" + line); err != nil {
 		t.Error(err)
 	}
-	if n := <-heard; n != 0 {
+	if n := <-received; n != 0 {
 		t.Errorf("%d bytes were sent", n)
 	}
 	await.True(t, "one connection", func() bool { return connections.Load() == 1 })

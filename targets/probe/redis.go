@@ -11,7 +11,7 @@ import (
 
 // A RedisServer is one that requests go to.
 type RedisServer struct {
-	ID      string // its run_id; "" if it does not tell
+	ID      string // its run_id; "" if it does not say
 	Version string // the same
 	Address string // of the connection
 }
@@ -27,7 +27,7 @@ func (p *conn) logIn() error {
 	return nil
 }
 
-// server asks the server of a connection who it is. A server that refuses to tell is a resp.Error; its address is known.
+// server asks the server of a connection who it is. A refusal to say it is a resp.Error; its address is known.
 func (p *conn) server() (RedisServer, error) {
 	server := RedisServer{Address: p.RemoteAddr().String()}
 	text, err := resp.Ask(p, resp.AppendCommand(nil, "INFO", "server"))
@@ -74,6 +74,6 @@ func (d *dialer) redis(ctx context.Context, to wire.Endpoint) (RedisServer, erro
 	if err := p.logIn(); err != nil {
 		return RedisServer{}, err
 	}
-	server, _ := p.server() // without an answer its address tells who it is
+	server, _ := p.server() // without an answer its address says who it is
 	return server, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/targets/resp"
 )
 
-// TestRedisServers: a target tells which servers its requests go to.
+// TestRedisServers: a target knows which servers its requests go to.
 func TestRedisServers(t *testing.T) {
 	server := redistest.Start(t)
 	info := server.Client().Info(t.Context(), "server").Val()

@@ -186,7 +186,7 @@ func (c *Conn) Allows(n int) (allowed int64) {
 	return allowed
 }
 
-// Close closes the connection, and tells the server. Requests on it end.
+// Close closes the connection, and notifies the server. Requests on it end.
 func (c *Conn) Close() {
 	c.stop()
 	_ = c.conn.CloseWithError(http3.CodeNoError, "")

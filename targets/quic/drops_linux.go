@@ -8,7 +8,7 @@ import (
 )
 
 // droppedAt returns how many datagrams the system dropped at a socket so far, because its buffer was full; 0 if it does
-// not tell (before Linux 4.12).
+// not report that (before Linux 4.12).
 func droppedAt(c *net.UDPConn) int64 {
 	const drops = 8 // SK_MEMINFO_DROPS of linux/sock_diag.h
 	raw, err := c.SyscallConn()

@@ -187,7 +187,7 @@ func (s *Stream) exchange() error {
 	return err
 }
 
-// lost notes the end of the connection, if that is why a stream failed. Its context may tell it later.
+// lost notes the end of the connection, if that is why a stream failed. Its context may report it later.
 func (c *Conn) lost(err error) {
 	if errors.Is(err, net.ErrClosed) {
 		c.over.Store(true)
@@ -256,7 +256,7 @@ func (s *Stream) write() error {
 			return err
 		}
 	}
-	_ = s.stream.Close() // fails if the server wants no more; its answer tells
+	_ = s.stream.Close() // fails if the server wants no more; its answer says so
 	if s.conn.shared {
 		// Go runs the goroutine woken last first: that of the connection, which would send a datagram for this request
 		// alone. Behind this one it comes after the other requests that are ready, and sends them together.

@@ -128,7 +128,7 @@ type Reading interface {
 	Begin()
 	// room returns how many bytes may be read next, if the buffer has n.
 	Room(n int) int
-	// feed takes bytes, and tells how many of them belong to the reply, and whether it is complete.
+	// feed takes bytes, and reports how many of them belong to the reply, and whether it is complete.
 	Feed(b []byte) (used int, done bool, err error)
 	// refusal returns the class of a reply that is an error; "" if it is none.
 	Refusal() string

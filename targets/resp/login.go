@@ -80,7 +80,7 @@ func Ask(c io.ReadWriter, command []byte) (string, error) {
 	}
 }
 
-// An Error is an error that a Redis replied. Its text is not told: it may quote an argument.
+// An Error is an error that a Redis replied. Its text is not shown: it may quote an argument.
 type Error struct{ Name string }
 
 func (e Error) Error() string { return "the server refuses: " + e.Name }

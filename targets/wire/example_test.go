@@ -82,7 +82,7 @@ http://a/?t=<token> [{Authorization Bearer <token>} {X-Auth <users.password>} {I
 	}
 }
 
-// TestExampleOfTakes: what is not known yet can be told from what is.
+// TestExampleOfTakes: what is not known yet is shown in another way than what is.
 func TestExampleOfTakes(t *testing.T) {
 	s := targets.Spec{Flows: []targets.Flow{{Name: "f", Steps: []targets.Step{
 		{Name: "a", URL: "http://a/", Takes: []targets.Take{{Name: "token", From: "json token"}}},

@@ -117,8 +117,8 @@ func newTalkExpectation(s targets.Spec, m *grpc.Method) (e expectation, err erro
 	return e, nil
 }
 
-// told returns the outcome of a request that is a message on a stream that stays open, without its bytes. err is why there
-// was no reply; rest is the class if err does not determine it.
+// streamOutcome returns the outcome of a request that is a message on a stream that stays open, without its bytes. err
+// is why there was no reply; rest is the class if err does not determine it.
 func (e *expectation) streamOutcome(a check.Answer, took time.Duration, err error, rest string, session *targets.Session) targets.Outcome {
 	s, begun := a.(*http2.Stream)
 	switch {

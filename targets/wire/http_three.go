@@ -7,7 +7,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// ErrNoQUIC says that no server answered. Over UDP silence is all that tells it, whatever the reason.
+// ErrNoQUIC says that no server answered. Over UDP silence is all that shows it, whatever the reason.
 var ErrNoQUIC = errors.New("nothing there answers in HTTP/3 over UDP")
 
 // checkThree checks what HTTP/3 needs beyond other versions.

@@ -48,5 +48,5 @@ func (w *Wire) useNoop(_ targets.Spec, u *url.URL, _ targets.Local) (err error) 
 	return err
 }
 
-// Rests tells whether the Wire is one of noop: its requests send nothing, and each ends after the latency.
+// Rests reports whether the Wire is one of noop: its requests send nothing, and each ends after the latency.
 func (w *Wire) Rests() (latency time.Duration, ok bool) { return w.latency, w.rests }

@@ -30,8 +30,8 @@ func (w *Wire) Reply(old *Reply) *Reply {
 	return old
 }
 
-// Feed takes bytes: all of a datagram, or what was read of a stream. It tells how many of them belong to the reply, and
-// whether it is complete. All bytes of a datagram do.
+// Feed takes bytes: all of a datagram, or what was read of a stream. It reports how many of them belong to the reply,
+// and whether it is complete. All bytes of a datagram do.
 func (r *Reply) Feed(b []byte) (used int, done bool, err error) {
 	used, done, err = r.Reading.Feed(b)
 	if r.rules.datagrams() {
@@ -44,17 +44,17 @@ func (r *Reply) Feed(b []byte) (used int, done bool, err error) {
 // EOF says what it means that the server closed the connection before the reply was complete.
 func (r *Reply) EOF() error { return io.ErrUnexpectedEOF }
 
-// KeepAlive tells whether the connection can carry another request: nothing came behind the reply.
+// KeepAlive reports whether the connection can carry another request: nothing came behind the reply.
 func (r *Reply) KeepAlive() bool { return !r.more }
 
 // Release leaves no large buffer behind.
 func (r *Reply) Release() { r.Begin() }
 
-// Raw tells whether the Wire's requests are bytes of tcp, udp or redis. Then Reply reads what is replied. Request is
+// Raw reports whether the Wire's requests are bytes of tcp, udp or redis. Then Reply reads what is replied. Request is
 // nil if each request has other bytes; if Request is empty, a request of tcp is its connection, and one of udp an empty datagram.
 func (w *Wire) Raw() bool { return w.raw != nil }
 
-// Datagrams tells whether each write is a request, and each read a datagram.
+// Datagrams reports whether each write is a request, and each read a datagram.
 func (w *Wire) Datagrams() bool { return w.raw != nil && w.raw.datagrams() }
 
 // useRaw makes the Wire one of tcp or udp.
@@ -77,7 +77,7 @@ func (w *Wire) obey(rules rawRules) {
 	w.Name = rules.to.Name
 }
 
-// datagrams tells whether requests are datagrams.
+// datagrams reports whether requests are datagrams.
 func (r *rawRules) datagrams() bool { return r.to.Network == "udp" }
 
 // outcome is Wire.Outcome.

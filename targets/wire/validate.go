@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// errReply refuses Spec.Reply where a reply tells itself where it ends.
+// errReply refuses Spec.Reply where a reply itself says where it ends.
 var errReply = errors.New("reply: only tcp, udp, ws and streams of gRPC need it; leave it out")
 
 // maxRedirects bounds the redirects that may be asked for: more would be a loop.

@@ -113,7 +113,7 @@ func New(spec targets.Spec, local targets.Local) (w *Wire, err error) {
 	if spec.Version() == targets.HTTPAuto {
 		return nil, fmt.Errorf("new target: %w", errUnsettled)
 	}
-	// Reads the client certificate also if there is no TLS: a user who gave an unreadable one must be told.
+	// Reads the client certificate also if there is no TLS: a user who gave an unreadable one must see the error.
 	secure, err := NewSecure(spec, local)
 	if err != nil {
 		return nil, fmt.Errorf("new target: %w", err)

@@ -115,7 +115,7 @@ func (s *Socket) note(event Event, err error) error {
 }
 
 // Pong returns the answer to the last ping, to be written as a whole; nil if there is none. It is valid until the next
-// call. Wrote tells what became of it.
+// call. Wrote says what became of it.
 func (s *Socket) Pong() []byte {
 	if !s.pinged || s.torn {
 		return nil
@@ -194,7 +194,7 @@ func (s *Socket) Length() int64 { return s.reader.Length() }
 // Field returns nothing: a message has no headers.
 func (s *Socket) Field(string) []string { return nil }
 
-// A closedError is a closing frame in place of a reply. Its reason is not told: it may quote the message.
+// A closedError is a closing frame in place of a reply. Its reason is not shown: it may quote the message.
 type closedError struct{ code int }
 
 func (e closedError) Error() string {

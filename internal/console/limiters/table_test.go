@@ -80,7 +80,7 @@ func costs(t *testing.T, client rdb.Client) (c cost) {
 	return c
 }
 
-// near tells whether a figure is within some percent of the table: bytes depend a little on the length of numbers and
+// near reports whether a figure is within some percent of the table: bytes depend a little on the length of numbers and
 // names.
 func near(got, table float64, percent float64) bool { return math.Abs(got-table) <= percent/100*table }
 
@@ -227,9 +227,9 @@ func TestPage(t *testing.T) {
 
 // TestExtras: the x in the text equals the x that is measured against.
 func TestExtras(t *testing.T) {
-	told := map[string]float64{"1": 1, "b": 30, "c": 700, "2c": 1400, "c·(1 + 2/m)": 840}
+	known := map[string]float64{"1": 1, "b": 30, "c": 700, "2c": 1400, "c·(1 + 2/m)": 840}
 	for _, l := range Table() {
-		if want, ok := told[l.Extra]; !ok || math.Abs(l.Most(700, 30)-want) > 1e-9 {
+		if want, ok := known[l.Extra]; !ok || math.Abs(l.Most(700, 30)-want) > 1e-9 {
 			t.Errorf("%s: %s is %v, want %v", l.Title(), l.Extra, l.Most(700, 30), want)
 		}
 	}

@@ -129,7 +129,7 @@ func histograms() []Metric {
 	}
 }
 
-// gauges tell how a run is now.
+// gauges show how a run is now.
 func gauges() []Metric {
 	one := func(name, unit, help string, n func(results.Look) float64) Metric {
 		return Metric{Name: name, Kind: Gauge, Unit: unit, Help: help,

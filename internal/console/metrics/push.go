@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Push sends metrics to a receiver by OTLP over HTTP, until it is told to end. Make it with [NewPush].
+// A Push sends metrics to a receiver by OTLP over HTTP, until it is stopped. Make it with [NewPush].
 //
 //	p, err := metrics.NewPush(os.Getenv, version) // nil without OTEL_EXPORTER_OTLP_ENDPOINT
 //	last := p.Start(metrics.Of(r), nil)

@@ -57,7 +57,7 @@ func (s *Screen) give(ctx context.Context, o Order) (string, error) {
 	return s.options.Give(ctx, o)
 }
 
-// tell shows the answer to a command.
+// show shows the answer to a command.
 func (s *Screen) show(what string, refused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,8 +25,8 @@ type Options struct {
 	Run     string   // its name
 	In, Out *os.File // the terminal
 
-	// Give gives a command to the run, and returns what to tell the person. Commands are given one after the other. nil =
-	// the screen is read-only.
+	// Give gives a command to the run, and returns what to show to the person. Commands are given one after the other.
+	// nil = the screen is read-only.
 	Give func(ctx context.Context, o Order) (string, error)
 
 	// Check says what is wrong with the rate of an order, before it is given; nil = nothing is. It may be nil.
@@ -127,7 +127,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 // Left is closed when the person has left, the terminal is gone, or the screen is closed.
 func (s *Screen) Left() <-chan struct{} { return s.left }
 
-// leave tells that the person has left.
+// leave notes that the person has left.
 func (s *Screen) leave() { s.leaving.Do(func() { close(s.left) }) }
 
 // closePatience is how long a terminal may take to take what is left. One that hangs, by Ctrl-S, takes nothing.

@@ -134,7 +134,7 @@ func (d *Driver) measure(ctx context.Context, rate float64, why string) (Measure
 	}
 }
 
-// near tells whether a rate is the one that was set: laws have whole numbers.
+// near reports whether a rate is the one that was set: laws have whole numbers.
 func near(a, b float64) bool { return a >= b*0.999 && a <= b*1.001 }
 
 // drain sets the rate to 0, and waits until nothing is in flight and no flow is between two requests. If the rate turns
@@ -148,7 +148,7 @@ func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error
 	if quiet > 0 {
 		quiet += news
 	}
-	told, busy := map[string]time.Time{}, at // busy: when flows sent a request last, as far as known
+	reported, busy := map[string]time.Time{}, at // busy: when flows sent a request last, as far as known
 	for {
 		sight, err := d.look(ctx)
 		if err != nil {
@@ -160,7 +160,7 @@ func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error
 			}
 		}
 		for _, b := range sight.Beats {
-			told[process(b)] = time.UnixMicro(b.End)
+			reported[process(b)] = time.UnixMicro(b.End)
 			if b.Counts.Followed > 0 {
 				busy = time.UnixMicro(b.End)
 			}
@@ -170,7 +170,7 @@ func (d *Driver) drain(ctx context.Context, why string) (drained bool, err error
 		}
 		silent := false
 		for _, w := range sight.Workers {
-			silent = silent || told[w].Before(at)
+			silent = silent || reported[w].Before(at)
 		}
 		switch {
 		case sight.Now.Sub(busy) >= quiet && sight.InFlight == 0 && (!silent || sight.Now.Sub(at) > latest):

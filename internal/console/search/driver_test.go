@@ -98,7 +98,7 @@ func (s *simulated) run() {
 	}
 }
 
-// next returns when the next request is due, and takes it. follows tells that it follows another one.
+// next returns when the next request is due, and takes it. follows says that it follows another one.
 func (s *simulated) next(until time.Time) (due time.Time, follows, ok bool) {
 	switch first := s.rate > 0 && s.due.Before(until); {
 	case len(s.later) > 0 && s.later[0].Before(until) && (!first || s.later[0].Before(s.due)):
@@ -449,9 +449,9 @@ func TestDriverDoesNotPassWhatHidesDelays(t *testing.T) {
 	}
 }
 
-// TestDriverTellsWhoseQueueItIs: the maximum number of requests is in flight. If the service is slow, that is its
+// TestDriverShowsWhoseQueueItIs: the maximum number of requests is in flight. If the service is slow, that is its
 // limit; else it is the generator's.
-func TestDriverTellsWhoseQueueItIs(t *testing.T) {
+func TestDriverShowsWhoseQueueItIs(t *testing.T) {
 	for d, outcome := range map[time.Duration]Outcome{10 * time.Millisecond: NoAnswer, 100 * time.Millisecond: Failed} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newSimulated(1000, d)

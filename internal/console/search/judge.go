@@ -83,12 +83,12 @@ func (d *Driver) values(s report.Section) (values []threshold.Result, failed, un
 	return values, failed, undecided
 }
 
-// countsDelays tells whether delays of the generator make an objective harder to meet.
+// countsDelays reports whether delays of the generator make an objective harder to meet.
 func (d *Driver) countsDelays() bool {
 	return slices.ContainsFunc(d.Objectives, func(t threshold.Threshold) bool { return t.Metric == "latency" || t.Metric == "lag" })
 }
 
-// slow tells whether the service times alone miss an objective about times. The limit of requests in flight does not
+// slow reports whether the service times alone miss an objective about times. The limit of requests in flight does not
 // lengthen service times, so the service is slow, and that is why the limit was reached.
 func (d *Driver) slow(s report.Section) bool {
 	for _, t := range d.Objectives {

@@ -3,7 +3,7 @@
 //
 //	s, err := search.New(search.Plan{From: 100, To: 50_000})
 //	for rate, ok := s.Next(); ok; rate, ok = s.Next() {
-//		s.Tell(probe(rate)) // the outcome and the reason
+//		s.Record(probe(rate)) // the outcome and the reason
 //	}
 //	fmt.Println(s.Result())
 //

@@ -108,7 +108,8 @@ func (w *window) add(s Sight) {
 	}
 }
 
-// crosses tells whether an interval lies on both sides of a time, by more than edge: its counts belong to neither side.
+// crosses reports whether an interval lies on both sides of a time, by more than edge: its counts belong to neither
+// side.
 func crosses(b *record.Snapshot, t time.Time) bool {
 	return time.UnixMicro(b.Start).Before(t.Add(-edge)) && time.UnixMicro(b.End).After(t.Add(edge))
 }

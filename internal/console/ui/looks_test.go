@@ -167,7 +167,7 @@ const inkless = `[...document.querySelectorAll("figure:not([hidden]) canvas")].f
 // screen.
 func quiet(t *testing.T, tab *browsertest.Tab) {
 	t.Helper()
-	if heard := tab.Heard(); len(heard) > 0 {
+	if heard := tab.Log(); len(heard) > 0 {
 		t.Errorf("the page is not quiet: %q", heard)
 	}
 	if n := browsertest.Value[int](tab, "document.documentElement.scrollWidth - innerWidth"); n > 0 {

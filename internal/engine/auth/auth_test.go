@@ -209,14 +209,14 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// tokens is a token server. It answers with token-1, token-2 and so on, unless it is told another answer.
+// tokens is a token server. It answers with token-1, token-2 and so on, unless a test sets another answer.
 type tokens struct {
 	*httptest.Server
 	mu     sync.Mutex
 	asked  []request
 	issued int
 	answer func(w http.ResponseWriter) // nil = a token
-	life   int                         // of tokens, seconds; 0 = it does not tell
+	life   int                         // of tokens, seconds; 0 = it does not say
 }
 
 // request is what a token server was asked.
@@ -259,8 +259,8 @@ func (s *tokens) token(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
-// tell makes the server give this answer; nil = tokens.
-func (s *tokens) tell(answer func(http.ResponseWriter)) (asked int) {
+// answerWith makes the server give this answer; nil = tokens.
+func (s *tokens) answerWith(answer func(http.ResponseWriter)) (asked int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answer = answer
@@ -344,7 +344,7 @@ func TestRefusals(t *testing.T) {
 		"the token is longer than 65536 bytes":                                   says(200, "application/json", `{"access_token":"`+strings.Repeat("a", 70000)+`"}`),
 		"get a token from " + server.Listener.Addr().String():                    says(204, "text/plain", ""),
 	} {
-		before := server.tell(answer)
+		before := server.answerWith(answer)
 		_, err := Open(t.Context(), setting, Options{}, slog.Default())
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), word) || len(err.Error()) > 500 {
 			t.Errorf("%v, want %s", err, want)
@@ -367,15 +367,15 @@ func TestRenewal(t *testing.T) {
 	if took := time.Since(began); took < 1400*time.Millisecond {
 		t.Errorf("two renewals took %v, want 75 to 80 %% of 1 s for each", took)
 	}
-	server.tell(says(401, "application/json", `{"error":"invalid_client","error_description":"`+secret+`"}`))
+	server.answerWith(says(401, "application/json", `{"error":"invalid_client","error_description":"`+secret+`"}`))
 	await.True(t, "a line in the log", func() bool { return strings.Contains(log.String(), "status 401") })
 	old := sent(t, s)
-	asked := server.tell(says(503, "text/plain", "busy"))
+	asked := server.answerWith(says(503, "text/plain", "busy"))
 	await.True(t, "two more attempts", func() bool { return len(server.requests()) >= asked+2 })
 	if got := sent(t, s); got != old {
 		t.Errorf("%s, want the old token, %s", got, old)
 	}
-	server.tell(nil)
+	server.answerWith(nil)
 	await.True(t, "another token", func() bool { return sent(t, s) != old })
 	await.True(t, "the end of the failures", func() bool { return strings.Contains(log.String(), "was renewed") })
 	if text := log.String(); strings.Count(text, "\n") != 3 || !strings.Contains(text, "status 503") || strings.Contains(text, secret) || strings.Contains(text, "token-") {

@@ -23,7 +23,7 @@ import (
 // fetchPatience bounds a call of the token server.
 const fetchPatience = 10 * time.Second
 
-// unknownLifetime is that of a token whose server does not tell.
+// unknownLifetime is that of a token whose server does not say it.
 const unknownLifetime = 5 * time.Minute
 
 // A client gets tokens with client credentials (RFC 6749, 4.4).

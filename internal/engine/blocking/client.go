@@ -66,7 +66,7 @@ func (a *Client) Send(_, due int64, c targets.Call) bool {
 }
 
 // Opening reports whether the Target's requests wait for connections being opened, of which there are as many as
-// allowed. It is false if the Target cannot tell.
+// allowed. It is false if the Target does not say.
 func (a *Client) Opening() bool {
 	t, ok := a.target.(interface{ Opening() bool })
 	return ok && t.Opening()
@@ -75,8 +75,8 @@ func (a *Client) Opening() bool {
 // Connects reports whether requests use connections. Without them there are only goroutines; a lack of these is not
 // counted as a lack of connections.
 func (a *Client) Connects() bool {
-	t, tells := a.target.(interface{ Connects() bool })
-	return !tells || t.Connects()
+	t, says := a.target.(interface{ Connects() bool })
+	return !says || t.Connects()
 }
 
 // Poll implements Client. Its error is always nil.

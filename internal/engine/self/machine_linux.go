@@ -16,7 +16,7 @@ const tick = 10_000_000
 // hard to get. If threads do compete for a core, each wait is 100 µs or more.
 const wakeUp = 10_000
 
-// machine reads what Linux tells of threads and of the machine. Files stay open, as opening one takes longer than
+// machine reads what Linux reports of threads and of the machine. Files stay open, as opening one takes longer than
 // reading it.
 type machine struct {
 	list  *os.File         // /proc/self/task; nil if there is none
@@ -36,7 +36,7 @@ type task struct {
 }
 
 func (m *machine) open() {
-	m.list, _ = os.Open("/proc/self/task") // without them there is nothing to tell
+	m.list, _ = os.Open("/proc/self/task") // without them there is nothing to report
 	m.stat, _ = os.Open("/proc/stat")
 	m.tasks = map[string]*task{}
 	m.buf = make([]byte, 512)
@@ -49,7 +49,7 @@ func (m *machine) close() {
 	}
 }
 
-// measure fills in the loads that only Linux tells of.
+// measure fills in the loads that only Linux reports.
 func (m *machine) measure(s *record.Self, shards []Threaded) {
 	total, steal := m.total, m.steal
 	if m.readStat() && total > 0 {

@@ -59,7 +59,7 @@ func (c *ceiling) admits(now int64, v *lease.View) bool {
 	if c.look != nil && c.busy.CompareAndSwap(false, true) {
 		go func() {
 			defer c.busy.Store(false)
-			if surge, err := c.look(); err == nil { // if Redis does not tell, the next View looks again
+			if surge, err := c.look(); err == nil { // if Redis does not answer, the next View looks again
 				c.surge.Store(&surge)
 				c.within()
 			}

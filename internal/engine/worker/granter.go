@@ -29,7 +29,7 @@ const (
 	askMaxGap    = 90_000  // between two calls, at most, while there are slots to ask for
 	aloneLead    = 20_000  // how long before it is due a shard gets a slot without a grant
 	drainTime    = 250_000 // after the last slot; then what is left is dropped
-	unknownBurst = 500_000 // how much is made up for until the limiter has told its burst
+	unknownBurst = 500_000 // how much is made up for until the limiter has reported its burst
 )
 
 // Bounds of the calls of a granter.
@@ -111,7 +111,7 @@ func (g *granter) prepare() {
 	g.retry = firstRetry
 }
 
-// wake tells of a new View.
+// wake signals a new View.
 func (g *granter) wake() {
 	select {
 	case g.woken <- struct{}{}:
@@ -131,7 +131,7 @@ func (g *granter) quit() {
 	<-g.exited
 }
 
-// taken implements lease.Sink.Taken. After quit the shards tell how far the worker came.
+// taken implements lease.Sink.Taken. After quit the shards report how far the worker came.
 func (g *granter) taken() (version int, reached int64) {
 	return int(g.version.Load()), g.reached.Load()
 }

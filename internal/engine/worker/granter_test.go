@@ -287,8 +287,8 @@ func TestGrantsOutage(t *testing.T) {
 	}
 }
 
-// TestGrantsEndWithTheLease: a worker that hears nothing for longer than its lease sends nothing. It goes on when
-// it hears from Redis again.
+// TestGrantsEndWithTheLease: a worker that receives nothing for longer than its lease sends nothing. It goes on when
+// Redis answers again.
 func TestGrantsEndWithTheLease(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 2, Span: 20_000_000, Hold: 3_000_000})
@@ -379,9 +379,9 @@ func TestGrantsAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestGrantsTellHowFar: a range is released only beyond the last slot that was asked for, even if the granter hears of
-// the release late.
-func TestGrantsTellHowFar(t *testing.T) {
+// TestGrantsReportHowFar: a range is released only beyond the last slot that was asked for, even if the granter
+// receives the release late.
+func TestGrantsReportHowFar(t *testing.T) {
 	simulate(t, func(t *testing.T) {
 		s := granting(t, 1000, &simLimiter{burst: 500}, model.Options{Min: 1})
 		h := lease.NewHolder("a", "1", 1)

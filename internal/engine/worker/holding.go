@@ -64,11 +64,11 @@ func (e *engine) Taken() (version int, reached int64) {
 // says so. A range is released when all shards have done so.
 type holding struct {
 	*feed
-	slots   *lease.Slots
-	version atomic.Int64 // of the View in force
-	reached atomic.Int64 // all slots due before were looked at, or nothing due later was sent, µs of the Redis clock
-	beyond  int64        // the part of slots.Beyond that the recorder has
-	madeUp  int64        // the same of slots.MadeUp
+	slots        *lease.Slots
+	version      atomic.Int64 // of the View in force
+	reached      atomic.Int64 // all slots due before were looked at, or nothing due later was sent, µs of the Redis clock
+	beyond       int64        // the part of slots.Beyond that the recorder has
+	deduplicated int64        // the same of slots.Deduplicated
 }
 
 // adopt takes up the newest View. What is due by the View before leaves first.
@@ -101,16 +101,16 @@ func (s *shard) take(v *lease.View) {
 	s.countBeyond()
 }
 
-// countBeyond tells the recorder what the slots have counted since the last call.
+// countBeyond gives the recorder what the slots have counted since the last call.
 func (s *shard) countBeyond() {
 	h := &s.holding
 	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
-	s.recorder.MadeUp(h.slots.MadeUp() - h.madeUp)
-	h.beyond, h.madeUp = h.slots.Beyond(), h.slots.MadeUp()
+	s.recorder.Deduplicated(h.slots.Deduplicated() - h.deduplicated)
+	h.beyond, h.deduplicated = h.slots.Beyond(), h.slots.Deduplicated()
 }
 
 // again reports whether a due slot must not be sent because its ordinal was already sent: the request was sent before
-// the shard had heard of a change of the schedule. Only runs that need each ordinal once care.
+// the shard had received a change of the schedule. Only runs that need each ordinal once care.
 func (s *shard) again(x *pacer.Slot) bool {
 	if !s.unique || s.granted != nil || !s.holding.slots.Again(x) {
 		return false

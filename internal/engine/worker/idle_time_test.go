@@ -24,7 +24,7 @@ func TestStandstill(t *testing.T) {
 		silent, paused int64 // ms, after it
 	}
 	for name, steps := range map[string][]step{
-		"heard in time":         {{900, 1900, []lease.Law{first}, 0, 0}, {1900, 2900, nil, 0, 0}, {2899, 3899, nil, 0, 0}},
+		"replies in time":       {{900, 1900, []lease.Law{first}, 0, 0}, {1900, 2900, nil, 0, 0}, {2899, 3899, nil, 0, 0}},
 		"silence":               {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 7000, nil, 3000, 0}, {6100, 7100, nil, 3000, 0}, {7600, 8600, nil, 3500, 0}},
 		"silence before it":     {{200, 300, []lease.Law{first}, 0, 0}, {1100, 2000, nil, 100, 0}},
 		"silence until the end": {{2000, 3000, []lease.Law{law(1, 1000, lease.Running, 6_000_000)}, 0, 0}, {9000, 10_000, []lease.Law{law(2, 6000, lease.Ended, endless)}, 3000, 0}},
@@ -33,7 +33,7 @@ func TestStandstill(t *testing.T) {
 			{2000, 3000, []lease.Law{first}, 0, 0}, {2600, 3600, []lease.Law{law(2, 2100, lease.Paused, endless)}, 0, 500}, {3500, 4500, nil, 0, 1400},
 			{4200, 5200, []lease.Law{law(3, 4100, lease.Running, endless)}, 0, 2000}, {4500, 5500, nil, 0, 2000},
 		},
-		"a late lease is not told twice": {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 3000, nil, 3000, 0}, {6050, 3000, nil, 3050, 0}, {6100, 7100, nil, 3100, 0}, {6200, 7200, nil, 3100, 0}},
+		"a late lease is not counted twice": {{2000, 3000, []lease.Law{first}, 0, 0}, {6000, 3000, nil, 3000, 0}, {6050, 3000, nil, 3050, 0}, {6100, 7100, nil, 3100, 0}, {6200, 7200, nil, 3100, 0}},
 	} {
 		var still idleTime
 		var laws *lease.Laws
@@ -77,15 +77,15 @@ func TestNoConnectionsToLack(t *testing.T) {
 	}
 }
 
-// plain is a Target that tells nothing about itself, and telling one that says whether it connects.
+// plain is a Target that says nothing about itself, and stating one that says whether it connects.
 type plain struct{ targets.Target }
 
-type telling struct {
+type stating struct {
 	targets.Target
 	connects bool
 }
 
-func (t telling) Connects() bool { return t.connects }
+func (t stating) Connects() bool { return t.connects }
 
 // TestWhoConnects: a Target counts as one that connects, unless it says that it does not.
 func TestWhoConnects(t *testing.T) {
@@ -94,7 +94,7 @@ func TestWhoConnects(t *testing.T) {
 		target targets.Target
 		want   bool
 	}{
-		{"one that connects", telling{connects: true}, true}, {"one that does not", telling{}, false}, {"a new one", plain{}, true},
+		{"one that connects", stating{connects: true}, true}, {"one that does not", stating{}, false}, {"a new one", plain{}, true},
 	} {
 		a := blocking.New(pacer.NewClock(), c.target, 1)
 		if s := stepShard(a, 0, 1, testLimits()); s.connects != c.want {

@@ -34,7 +34,7 @@ func (m *simMember) stood(silent, paused, within time.Duration) {
 	m.t.Helper()
 	self := m.total.Self
 	if d := time.Duration(self.Silent) - silent; d < -within || d > within {
-		m.t.Errorf("%s stood still for %v because nothing was heard, want %v", m.ID, time.Duration(self.Silent), silent)
+		m.t.Errorf("%s stood still for %v because nothing was received, want %v", m.ID, time.Duration(self.Silent), silent)
 	}
 	if d := time.Duration(self.Paused) - paused; d < -within || d > within {
 		m.t.Errorf("%s was paused for %v, want %v", m.ID, time.Duration(self.Paused), paused)
@@ -100,7 +100,7 @@ func TestLoopsStop(t *testing.T) {
 		s.members[0].cancel()
 		<-s.members[0].exited
 		if took := s.since() - left; took > 500*time.Millisecond {
-			t.Errorf("it left %v after it was told to", took)
+			t.Errorf("it left %v after it was ordered to", took)
 		}
 		time.Sleep(2 * time.Second)
 		cut := s.order("stop", nil)
@@ -168,7 +168,7 @@ func TestLoopsAlone(t *testing.T) {
 	}
 }
 
-// TestLoopsPauseAndResumeAtOnce: a short pause stays short, even if a worker hears of both commands before the first
+// TestLoopsPauseAndResumeAtOnce: a short pause stays short, even if a worker receives both commands before the first
 // takes effect.
 func TestLoopsPauseAndResumeAtOnce(t *testing.T) {
 	simulate(t, func(t *testing.T) {
@@ -263,7 +263,7 @@ func TestRangesTooFast(t *testing.T) {
 	})
 }
 
-// TestRangesTooFastAhead: a worker leaves when it hears of laws that are too fast, before they take effect. A worker
+// TestRangesTooFastAhead: a worker leaves when it receives laws that are too fast, before they take effect. A worker
 // that joins a run that is too fast sends nothing.
 func TestRangesTooFastAhead(t *testing.T) {
 	simulate(t, func(t *testing.T) {

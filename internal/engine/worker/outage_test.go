@@ -8,9 +8,9 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/model"
 )
 
-// TestPublisherTellsOfOutages: the last snapshot names the times in which nothing could be published, except short
+// TestPublisherReportsOutages: the last snapshot names the times in which nothing could be published, except short
 // ones.
-func TestPublisherTellsOfOutages(t *testing.T) {
+func TestPublisherReportsOutages(t *testing.T) {
 	for name, fault := range map[string]func(context.Context, *ledger) error{"refuses": refuses, "hangs": hangs} {
 		t.Run(name, func(t *testing.T) {
 			simulate(t, func(t *testing.T) {

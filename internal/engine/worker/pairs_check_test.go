@@ -140,8 +140,8 @@ func (p *pair) checkForgot() {
 	}
 	laws := p.model.Laws()
 	asked := laws.Ordinal(laws.Pos(p.redis()))
-	if told := n.Slots() - n.Beyond + n.MadeUp; told > asked && !p.ousted() {
-		p.t.Errorf("asked for %d, decided on %d: %+v", asked, told, n)
+	if accounted := n.Slots() - n.Beyond + n.Deduplicated; accounted > asked && !p.ousted() {
+		p.t.Errorf("asked for %d, decided on %d: %+v", asked, accounted, n)
 	}
 }
 
@@ -161,9 +161,9 @@ func (p *pair) checkNumbers() {
 	}
 	most := time.Duration(0)
 	switch cut := len(p.lossy)+len(p.gone) > 0; {
-	case p.ousted() && cut: // it sends until its lease ends, as it does not hear of the other process
+	case p.ousted() && cut: // it sends until its lease ends, as nothing notifies it of the other process
 		most = time.Duration(p.plan.Hold) * time.Microsecond
-	case p.forgot && len(p.deaf) > 0: // it had not heard of a change when the server forgot what it held
+	case p.forgot && len(p.deaf) > 0: // it had not received a change when the server forgot what it held
 		most = faultTime
 	case p.ousted(): // when it woke up, it sent what was due in the last --catch-up
 		most = DefaultCatchUp

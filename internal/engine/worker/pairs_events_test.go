@@ -16,7 +16,7 @@ type event struct {
 	name string
 	do   func(*pair)
 	plan func(p *pair, at time.Duration)
-	harm bool // slots may be late or nobody's, or a worker may hear of a change late
+	harm bool // slots may be late or nobody's, or a worker may receive a change late
 	lost bool // a worker may own slots and not know it, as a reply is lost or comes too late
 }
 
@@ -197,15 +197,15 @@ func (p *pair) remove(id string) {
 	p.publish(lease.Message{}, woken)
 }
 
-// force is remove for a worker that was heard of: it is asked to call, and removed if it has missed three calls.
+// force is remove for a worker that has called: it is asked to call, and removed if it has missed three calls.
 func (p *pair) force(id string) {
-	first := p.heard(id)
+	first := p.lastCall(id)
 	p.publish(lease.Message{}, []string{id})
 	for {
-		switch heard := p.heard(id); {
-		case heard != first || heard == 0:
+		switch called := p.lastCall(id); {
+		case called != first || called == 0:
 			return
-		case p.redis()-heard > (1500 * time.Millisecond).Microseconds():
+		case p.redis()-called > (1500 * time.Millisecond).Microseconds():
 			p.named(id).ousted = true // it is alive, and cut off
 			p.remove(id)
 			return
@@ -214,8 +214,8 @@ func (p *pair) force(id string) {
 	}
 }
 
-// heard returns when a worker last called, µs; 0: it is not a member.
-func (p *pair) heard(id string) int64 {
+// lastCall returns when a worker last called, µs; 0: it is not a member.
+func (p *pair) lastCall(id string) int64 {
 	time.Sleep(p.thaws() - p.since())
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -73,7 +73,7 @@ it owned, and that each worker ended as it should. Write this page again with
 
 A cell is how many requests that were asked for were not sent, at most, in the six distances. Each of them is counted as late,
 skipped or lost. ` + "`=`" + ` means none: all were sent. ` + "`–`" + ` means that there is no such number: a closed loop asks for no
-number of requests, and a server that was emptied, replaced by an older one, or without the run cannot tell.
+number of requests, and a server that was emptied, replaced by an older one, or without the run cannot know.
 
 The names: w0, w1, w2 and w3 are there from the start. *leave* is w0, *two leave* w1 and w2, *kill* w0, *suspend* w2. *rm of a
 dead one* removes w0 if it was killed. *name of …* starts another process with the name of w2, or of w3. After *planned end*

@@ -21,7 +21,7 @@ type pair struct {
 	stopped  bool          // a user said so
 	servers  int           // that have taken over
 	forgot   bool          // a server does not know all that happened before
-	deserted bool          // all workers had ended then, so the server does not hear of the laws that it forgot
+	deserted bool          // all workers had ended then, so the server does not receive the laws that it forgot
 	removed  time.Duration // when the run was removed; 0 = it was not
 }
 
@@ -195,9 +195,9 @@ func TestSleepThroughAChange(t *testing.T) {
 	}
 }
 
-// TestSleepThroughAStop: a worker that is suspended while a rate changes for some seconds, and hears of a stop when it wakes
-// up, accounts for no slot that it did not own. Its law is over by then, and so is the one that should have followed. The message
-// of the stop was lost.
+// TestSleepThroughAStop: a worker that is suspended while a rate changes for some seconds, and receives a stop when it
+// wakes up, accounts for no slot that it did not own. Its law is over by then, and so is the one that should have
+// followed. The message of the stop was lost.
 func TestSleepThroughAStop(t *testing.T) {
 	for _, kind := range []string{"plain", "numbers", "limiter"} {
 		t.Run(kind, func(t *testing.T) {

@@ -44,7 +44,7 @@ type publisher struct {
 	idleTime            *idleTime   // of a closed loop; else nil
 	dropped             func() int64
 	schedule            publishing.Schedule
-	beat                chan<- struct{} // told when it publishes; may be nil
+	beat                chan<- struct{} // signalled when it publishes; may be nil
 	// When to publish what was collected, since the start or, before it, since began; 0 = nothing is collected.
 	due time.Duration
 
@@ -126,7 +126,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 			p.due = 0
 			select {
 			case p.beat <- struct{}{}:
-			default: // the last one was not heard yet
+			default: // the last one was not received yet
 			}
 			err := p.publish(context.Background(), attemptTimeout)
 			p.schedule.Tried(err)

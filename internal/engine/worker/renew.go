@@ -35,7 +35,7 @@ func (e *engine) renewer(broken <-chan struct{}) *lease.Renewer {
 	}
 }
 
-// end tells the shards and the fleet that renewing ended with err, waits for the shards and publishes what they did.
+// end notifies the shards and the fleet that renewing ended with err, waits for the shards and publishes what they did.
 // It returns nil for an intended end. If the engine had to give up, the cause of leasing says why.
 func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) error {
 	switch {
@@ -48,7 +48,7 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		return err
 	case errors.Is(err, pacer.ErrStopped):
 		e.stop()
-		e.leave(ctx, r) // now: whoever stopped the run waits to hear that nothing more is sent
+		e.leave(ctx, r) // now: whoever stopped the run waits for the confirmation that nothing more is sent
 		return e.finish(ctx, nil)
 	case errors.Is(err, pacer.ErrReplaced), errors.Is(err, pacer.ErrNoState):
 		e.stop()
@@ -76,7 +76,7 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 }
 
 // sendRest lets the shards send what a leaving worker has left when it has handed over its ranges, and closes drained when
-// they have. Until then the worker hears of commands, unless Redis is away; hence haltAfter.
+// they have. Until then the worker receives commands, unless Redis is away; hence haltAfter.
 func (e *engine) sendRest() {
 	e.drain()
 	e.haltAfter(e.MaxLag + handoverTime + e.walkTime())
@@ -103,8 +103,8 @@ func (e *engine) stop() {
 	e.setMode(stopping)
 }
 
-// haltAfter bounds how late a request may be written that is still connecting when this worker ends: it may not hear of a
-// stop any more.
+// haltAfter bounds how late a request may be written that is still connecting when this worker ends: it may not receive
+// a stop any more.
 func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 
 // walkTime returns how long flows on their way may still send.
@@ -115,7 +115,7 @@ func (e *engine) walkTime() time.Duration {
 	return walkTime
 }
 
-// leave tells the fleet when no shard sends any more. If that fails, the fleet finds out when the lease is over.
+// leave notifies the fleet when no shard sends any more. If that fails, the fleet finds out when the lease is over.
 func (e *engine) leave(ctx context.Context, r *lease.Renewer) {
 	for _, s := range e.shards {
 		<-s.stopped

@@ -16,7 +16,7 @@ func TestWhoMadeItLate(t *testing.T) {
 		late, waiting bool
 	}{
 		{"neither", 0, 0, 1000, false, false},
-		{"too short to tell", 10, 0, 1000, false, false},
+		{"too short to count", 10, 0, 1000, false, false},
 		{"stood still", 60, 0, 1000, true, false},
 		{"stood still for too long", 300, 0, 1000, true, false},
 		{"no connection", 0, 60, 1000, false, true},
@@ -66,7 +66,7 @@ type openingClient struct {
 
 func (c *openingClient) Opening() bool { return c.opening }
 
-// TestWhatWasMissing: the counts tell apart busy connections, connections being opened, and a lack of room.
+// TestWhatWasMissing: the counts distinguish busy connections, connections being opened, and a lack of room.
 func TestWhatWasMissing(t *testing.T) {
 	for _, c := range []struct {
 		name          string

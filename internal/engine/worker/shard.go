@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// mode is what a shard was told. It only grows.
+// mode is how a shard is to end, or not yet. It only grows.
 type mode int32
 
 const (
@@ -78,9 +78,9 @@ type shard struct {
 
 	tardy int64 // lateness above which a slot counts as seen late, ns
 	// Why the last Send was refused: as many connections as allowed are being opened, and not: all are busy. nil = the client
-	// cannot tell.
+	// does not say.
 	opening  func() bool
-	connects bool // requests use connections; also if the client cannot tell
+	connects bool // requests use connections; also if the client does not say
 	opens    bool // the client refused the waiting slots because connections are being opened
 }
 
@@ -96,8 +96,8 @@ func newShard(part, parts int, clock *pacer.Clock, client Client, f *feed, l lim
 		exited:   make(chan struct{}),
 	}
 	s.done = s.completed
-	c, tells := client.(interface{ Connects() bool })
-	s.connects = !tells || c.Connects()
+	c, says := client.(interface{ Connects() bool })
+	s.connects = !says || c.Connects()
 	if c, ok := client.(interface{ Opening() bool }); ok {
 		s.opening = c.Opening
 	}
@@ -110,7 +110,7 @@ func (s *shard) sendOnce() {
 	s.holding.slots.Unique()
 }
 
-// tell changes the mode, unless the shard was told more. The shard sees earlier grants before the mode. Any goroutine may
+// setMode sets the mode, unless a later one was set. The shard sees earlier grants before the mode. Any goroutine may
 // call it.
 func (s *shard) setMode(m mode) {
 	for old := s.mode.Load(); old < int32(m) && !s.mode.CompareAndSwap(old, int32(m)); {
@@ -119,7 +119,7 @@ func (s *shard) setMode(m mode) {
 	s.client.Wake()
 }
 
-// run sends until it was told to end and is done. It returns an error if the client failed.
+// run sends until its mode says that it ends, and it is done. It returns an error if the client failed.
 func (s *shard) run() error {
 	defer close(s.exited)
 	defer s.halt()
@@ -129,7 +129,7 @@ func (s *shard) run() error {
 			break
 		}
 		if err := s.client.Poll(until, s.done); err != nil {
-			_ = s.client.Close() // the first error tells more
+			_ = s.client.Close() // the first error says more
 			s.failure = fmt.Errorf("poll client of shard %d: %w", s.part, err)
 			return s.failure
 		}
@@ -143,7 +143,7 @@ func (s *shard) run() error {
 // turn does everything due at now. It returns when the next turn is due, and whether the shard is done.
 func (s *shard) turn(now int64) (until int64, over bool) {
 	s.recorder = s.handover.exchange(s.recorder)
-	m := mode(s.mode.Load()) // before the mail: grants made before the mode was told are in it
+	m := mode(s.mode.Load()) // before the mail: grants made before the mode was set are in it
 	if s.granted != nil {
 		s.accept()
 	} else {

@@ -135,12 +135,12 @@ func TestShardAccountsEverySlotOnce(t *testing.T) {
 			t.Fatalf("seed %d", seed)
 		}
 	}
-	if all.Sent == 0 || all.LateDropped == 0 || all.Recalled == 0 || all.Beyond == 0 || all.MadeUp == 0 {
+	if all.Sent == 0 || all.LateDropped == 0 || all.Recalled == 0 || all.Beyond == 0 || all.Deduplicated == 0 {
 		t.Errorf("something never happened: %+v", all)
 	}
 }
 
-// shardFuzz is a shard, with what the test has told it.
+// shardFuzz is a shard, with the View that the test has given it.
 type shardFuzz struct {
 	*testing.T
 	*rand.Rand
@@ -168,26 +168,26 @@ func newFuzz(t *testing.T, r *rand.Rand) *shardFuzz {
 	lo := r.Int64N(circle.Units / 2)
 	f.held = lease.Ranges{{Lo: lo, Hi: circle.Units - r.Int64N(circle.Units/4), From: lease.Pos{Law: 1}}}
 	f.laws = []lease.Law{law(1, 1_000_000, int64(1+r.IntN(2000)), pacer.Endless)}
-	f.tell()
+	f.give()
 	return f
 }
 
-func (f *shardFuzz) tell() {
+func (f *shardFuzz) give() {
 	f.see(lease.View{Laws: (*lease.Laws)(nil).With(f.laws...), Held: f.held, P: f.until})
 }
 
-// change may tell the shard something new.
+// change may give the shard a new View.
 func (f *shardFuzz) change(step int) {
 	now := f.client.now / 1000
 	if f.ending == running && f.IntN(6) == 0 {
 		f.until = max(f.until, now+f.Int64N(200_000))
-		f.tell()
+		f.give()
 	}
 	if f.ending == running && f.IntN(40) == 0 {
 		old := f.laws[len(f.laws)-1]
-		cut := max(old.T0+1, now+f.Int64N(100_000)-20_000) // the shard hears of some cuts late
+		cut := max(old.T0+1, now+f.Int64N(100_000)-20_000) // the shard receives some cuts late
 		f.laws = append(f.laws, f.after(old, law(old.ID+1, cut, int64(1+f.IntN(2000)), pacer.Endless), old.Before(cut)))
-		f.tell()
+		f.give()
 	}
 	if step > 300 && f.IntN(20) == 0 {
 		f.ending = max(f.ending, mode(1+f.IntN(2)))
@@ -244,11 +244,11 @@ func (f *shardFuzz) run() record.Counts {
 	reached := f.holding.reached.Load() + f.Int64N(5000) // another shard may have ended a little later
 	f.countUnsent(reached)
 	n := bounded(f.T, f.shard, sum)
-	if want := f.owned(min(reached, f.until)); n.Slots()-n.Overrun() != want || n.MadeUp > n.Beyond {
+	if want := f.owned(min(reached, f.until)); n.Slots()-n.Overrun() != want || n.Deduplicated > n.Beyond {
 		f.Errorf("%d slots were its own, it accounts for %d of them and %d beyond: %+v", want, n.Slots()-n.Overrun(), n.Overrun(), n)
 	}
 	if n.Recalled > n.Overrun() {
-		f.Errorf("%d recalled, %d beyond: a slot that was not sent has made up for another", n.Recalled, n.Overrun())
+		f.Errorf("%d recalled, %d beyond: a slot that was not sent has replaced another", n.Recalled, n.Overrun())
 	}
 	return n
 }
@@ -542,7 +542,7 @@ func TestHandover(t *testing.T) {
 }
 
 // TestNumbersOfAFrozenShard: a shard that stood still while the rate fell drops what was due by the old rate, before it
-// hears of the new one. The new rate asks for these numbers again, and nobody has sent them: so they are sent.
+// receives the new one. The new rate asks for these numbers again, and nobody has sent them: so they are sent.
 func TestNumbersOfAFrozenShard(t *testing.T) {
 	client := &stepClient{keep: true}
 	s := stepShard(client, 0, 1, testLimits())

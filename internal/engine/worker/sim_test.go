@@ -54,7 +54,7 @@ type simMember struct {
 	exited chan struct{}
 
 	messages chan lease.Message
-	left     map[lease.Leaving]time.Duration // when the server first heard of it
+	left     map[lease.Leaving]time.Duration // when the server first received it
 	total    *record.Snapshot
 	err      error
 
@@ -408,9 +408,9 @@ func (s *sim) books() (asked, idle int64) {
 		if expected := m.ousted && errors.Is(m.err, pacer.ErrReplaced); m.err != nil && m.breaks == 0 && !expected {
 			s.t.Errorf("%s: %v", m.ID, m.err)
 		}
-		told := n.Slots() - n.Beyond + n.MadeUp
-		if lost := s.loses && told < owned; told != owned && !lost && !m.ousted && !m.Closed { // a closed loop has no slots
-			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, told, n)
+		accounted := n.Slots() - n.Beyond + n.Deduplicated
+		if lost := s.loses && accounted < owned; accounted != owned && !lost && !m.ousted && !m.Closed { // a closed loop has no slots
+			s.t.Errorf("%s owned %d slots, and accounts for %d: %+v", m.ID, owned, accounted, n)
 		}
 	}
 	if sum != a.Asked {

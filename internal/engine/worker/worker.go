@@ -39,18 +39,18 @@ type Worker struct {
 	Started func() int64
 
 	// Closed makes it a closed loop: each connection sends its next request when the last one is answered. Latency
-	// counts from then. The laws of the run have no slots; they only tell when the run is active.
+	// counts from then. The laws of the run have no slots; they only say when the run is active.
 	Closed bool
 
 	// Mix says which step of a workload a request is, for the counts of each step; nil = there are none.
 	Mix *targets.Mix
 
 	// Unique makes the worker send no ordinal twice. A slot whose ordinal it sent under a rate that had ended, before it
-	// heard of that, is not sent. It has no effect with Grants.
+	// received that, is not sent. It has no effect with Grants.
 	Unique bool
 
-	// MaxRate is the highest rate of the whole cluster, in requests, in which this worker takes part. If the worker hears that a
-	// higher rate is asked for, now or later, it leaves with ErrTooFast. Zero = any rate.
+	// MaxRate is the highest rate of the whole cluster, in requests, in which this worker takes part. If the worker
+	// receives a law by which a higher rate is asked for, now or later, it leaves with ErrTooFast. Zero = any rate.
 	MaxRate pacer.Rate
 	// Surge finds out what the run's limiter may let pass in a second above a rate. That counts for MaxRate. It is
 	// called when the run has changed. nil = nothing.
@@ -66,7 +66,7 @@ type Worker struct {
 	// Minimum time between two wake-ups of a shard for due slots, which adds as much lateness; 0 = one for each slot.
 	Resolution time.Duration
 
-	// Halt is called when nothing more may be sent, before the fleet is told. A Target must not write any more what
+	// Halt is called when nothing more may be sent, before the fleet is notified. A Target must not write any more what
 	// it has accepted and not yet written. nil = nothing is between Send and the write.
 	Halt func()
 
@@ -142,7 +142,7 @@ func (e *engine) open() error {
 		client, err := e.NewClient(i)
 		if err != nil {
 			for _, s := range e.shards {
-				_ = s.client.Close() // the first error tells more
+				_ = s.client.Close() // the first error says more
 			}
 			return fmt.Errorf("open client of shard %d: %w", i, err)
 		}

@@ -221,7 +221,7 @@ func TestLeave(t *testing.T) {
 			t.Errorf("left after %v", took)
 		}
 		if at, ok := s.members[0].left[lease.Leaves]; !ok || at > asked+10*time.Millisecond {
-			t.Errorf("the others were told at %v, want %v", at, asked)
+			t.Errorf("the others were notified at %v, want %v", at, asked)
 		}
 		s.wait()
 		exactly(t, s.audit(), 20_000)
@@ -313,7 +313,7 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestHaltAfterLeaving: a worker that leaves may send what it holds for some seconds, because it no longer hears of a
+// TestHaltAfterLeaving: a worker that leaves may send what it holds for some seconds, because it no longer receives a
 // stop. After that it sends nothing.
 func TestHaltAfterLeaving(t *testing.T) {
 	simulate(t, func(t *testing.T) {

@@ -200,7 +200,7 @@ func TestManyClients(t *testing.T) {
 					t.Error(err)
 				}
 				if _, twice := seen.LoadOrStore(n, true); twice {
-					t.Errorf("two calls were told %d: a script is not atomic", n)
+					t.Errorf("two calls got %d: a script is not atomic", n)
 				}
 			}
 		})
@@ -340,7 +340,7 @@ func TestSubscriberMayCall(t *testing.T) {
 		{"HELLO", "3"}, // a long reply, in parts
 		{"PING"},
 		{"UNSUBSCRIBE", "wake"},
-		{"PUBLISH", "wake", "not heard"},
+		{"PUBLISH", "wake", "not received"},
 		{"ECHO", "the end"},
 	}
 	var all strings.Builder

@@ -6,8 +6,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// identifies answers INFO server with the run_id of this server, and tells whether it did. The library does not know that
-// section. By the run_id a worker tells its own Redis from one that it fires at.
+// identifies answers INFO server with the run_id of this server, and reports whether it did. The library does not know
+// that section. By the run_id a worker distinguishes its own Redis from one that it fires at.
 func (s *Server) identifies(c *server.Peer, name string, sections []string) bool {
 	if !strings.EqualFold(name, "info") || len(sections) != 1 || !strings.EqualFold(sections[0], "server") {
 		return false

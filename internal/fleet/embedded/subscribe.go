@@ -12,7 +12,7 @@ import (
 // server would end its connection.
 const mostUnread = 32 << 20
 
-// subscribes executes SUBSCRIBE and UNSUBSCRIBE for a client that uses RESP3, and tells whether it did. Such a client
+// subscribes executes SUBSCRIBE and UNSUBSCRIBE for a client that uses RESP3, and reports whether it did. Such a client
 // may send other commands on the same connection, as on a real server. The library refuses these after its own
 // SUBSCRIBE, in both protocols.
 func (s *Server) subscribes(c *server.Peer, name string, channels []string) bool {
@@ -102,7 +102,7 @@ func (l *listener) take() {
 	}
 }
 
-// tell sends the messages to the client.
+// notify sends the messages to the client.
 func (l *listener) notify() {
 	for {
 		select {

@@ -30,7 +30,7 @@ type Member struct {
 	Results *results.Journal // its Journal, unless the caller takes another one
 }
 
-// New returns a worker of r with this id, and a new incarnation. Until ctx ends it hears messages over the link.
+// New returns a worker of r with this id, and a new incarnation. Until ctx ends it receives messages over the link.
 // describes: it was given the run's description, so it may restore the run if Redis has lost it. The caller adds
 // NewClient, and what its machine decides.
 func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes bool) *Member {

@@ -102,7 +102,7 @@ func parsePush(frame []byte) ([][]byte, error) {
 	return parts, nil
 }
 
-// countRequests counts the requests in b, and tells whether the last one is whole.
+// countRequests counts the requests in b, and reports whether the last one is whole.
 func countRequests(b []byte) (n int, whole bool, err error) {
 	for len(b) > 0 {
 		parts, rest, ok, err := requestLine(b, '*')

@@ -202,7 +202,7 @@ func (d *Dialer) Messages() <-chan []byte { return d.messages }
 // Wake signals that something was published, or may have been: after a new subscription, earlier messages were missed.
 func (d *Dialer) Wake() <-chan struct{} { return d.wake }
 
-// RESP3 tells whether the sockets can carry messages: a server has agreed to that protocol.
+// RESP3 reports whether the sockets can carry messages: a server has agreed to that protocol.
 func (d *Dialer) RESP3() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -371,7 +371,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestLostFirstPacket: a connection that does not open does not delay the next one, and a refusal is told at once.
+// TestLostFirstPacket: a connection that does not open does not delay the next one, and a refusal is returned at once.
 func TestLostFirstPacket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const again = 500 * time.Millisecond

@@ -23,7 +23,7 @@ func (e leave) Error() string      { return e.why }
 func (leave) Is(target error) bool { return target == ErrLeave }
 
 // StayAt returns an ErrLeave that names the workers whose --max-qps is below a rate: they would leave the run as soon as
-// they hear of it. A worker judges the rate of the whole cluster, and not its share.
+// they receive it. A worker judges the rate of the whole cluster, and not its share.
 func StayAt(ctx context.Context, r *run.Run, o Rate) error {
 	surge, err := r.Surge(ctx)
 	if err != nil {

@@ -14,8 +14,8 @@ type Ceiling struct {
 	MaxRate pacer.Rate
 }
 
-// Ceilings returns those of the workers that take part in the run, in the order of their names. A worker tells its own
-// with its counts. So it is known about a second after the worker has joined.
+// Ceilings returns those of the workers that take part in the run, in the order of their names. A worker reports its
+// own with its counts. So it is known about a second after the worker has joined.
 func Ceilings(ctx context.Context, r *run.Run) ([]Ceiling, error) {
 	s, err := r.Presence(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func Ceilings(ctx context.Context, r *run.Run) ([]Ceiling, error) {
 	var all []Ceiling
 	for i, w := range here {
 		var t counted
-		if json.Unmarshal([]byte(texts[i]), &t) == nil && t.MaxRate.Num > 0 { // what cannot be read tells nothing
+		if json.Unmarshal([]byte(texts[i]), &t) == nil && t.MaxRate.Num > 0 { // what cannot be read says nothing
 			all = append(all, Ceiling{w.ID, t.MaxRate})
 		}
 	}

@@ -25,7 +25,7 @@ func build(ctx context.Context, r *run.Run, in report.Input) report.Report {
 	return rep
 }
 
-// serverVersion returns the version of Redis; "" if the server does not tell.
+// serverVersion returns the version of Redis; "" if the server does not report it.
 func serverVersion(ctx context.Context, r *run.Run) string {
 	info, err := r.Client.Info(ctx, "server").Result()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// TestReportDescribesTheRun: a report tells the target, who created the run and the commands given to it. It shows no
+// TestReportDescribesTheRun: a report names the target, who created the run and the commands given to it. It shows no
 // secret.
 func TestReportDescribesTheRun(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
@@ -129,7 +129,7 @@ func TestReportsOrderSteps(t *testing.T) {
 		s := constant(100)
 		s.Target = targets.Spec{Flows: []targets.Flow{{Name: "buy", Steps: []targets.Step{{Name: "login", URL: "noop://"}, {Name: "cart", URL: "noop://"}, {Name: "buy", URL: "noop://"}}}}}
 		r, _ := b.create("x", s, run.Options{})
-		journal, total := NewJournal(r, "w", "i"), told("w", "i", 1, record.Counts{Sent: 1, Completed: 1})
+		journal, total := NewJournal(r, "w", "i"), finalSnapshot("w", "i", 1, record.Counts{Sent: 1, Completed: 1})
 		for _, name := range []string{"buy", "cart", "login"} {
 			total.Step(name).Sent = 1
 		}

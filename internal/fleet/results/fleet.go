@@ -65,7 +65,7 @@ func (l Look) Fleet() []Member {
 	return all
 }
 
-// present tells whether a process in this state takes part in the run.
+// present reports whether a process in this state takes part in the run.
 func present(state string) bool { return state == "active" || state == "silent" }
 
 // Severity is the place of a process among the others: 0 = the first to look at.

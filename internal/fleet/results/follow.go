@@ -59,7 +59,7 @@ type tally struct {
 // Follow begins with what the workers have published so far.
 func Follow(ctx context.Context, r *run.Run) (*Follower, error) {
 	f := &Follower{run: r, last: "0", known: map[string]tally{}}
-	// The stream's position first: what comes between the two reads is in both, and its number tells.
+	// The stream's position first: what comes between the two reads is in both, and its number shows that.
 	newest, err := r.Client.XRevRangeN(ctx, r.Keys.Snapshots, "+", "-", 1).Result()
 	if err != nil {
 		return nil, run.Explain("follow run", r.Name, err)

@@ -16,8 +16,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// teller publishes as a worker does, with a request of 1 ms for each one that it is told to send.
-type teller struct {
+// sender publishes as a worker does. Each request that it counts as sent took 1 ms.
+type sender struct {
 	*bed
 	run     *run.Run
 	worker  *member // the member of pair
@@ -26,12 +26,12 @@ type teller struct {
 	series  record.Series
 }
 
-func (b *bed) teller(r *run.Run, worker, incarnation string) *teller {
-	return &teller{bed: b, run: r, journal: NewJournal(r, worker, incarnation), total: record.NewSnapshot(worker, incarnation)}
+func (b *bed) sender(r *run.Run, worker, incarnation string) *sender {
+	return &sender{bed: b, run: r, journal: NewJournal(r, worker, incarnation), total: record.NewSnapshot(worker, incarnation)}
 }
 
 // interval is the next interval, counted in the total.
-func (p *teller) interval(sent int64) *record.Snapshot {
+func (p *sender) interval(sent int64) *record.Snapshot {
 	in := record.NewSnapshot(p.total.Worker, p.total.Incarnation)
 	in.Start, in.End = max(1, p.total.End), time.Now().UnixMicro()
 	in.Counts = record.Counts{Sent: sent, Completed: sent}
@@ -44,7 +44,7 @@ func (p *teller) interval(sent int64) *record.Snapshot {
 	return in
 }
 
-func (p *teller) tell(sent int64) {
+func (p *sender) send(sent int64) {
 	p.Helper()
 	if err := p.journal.Publish(p.Context(), p.interval(sent), p.total, nil); err != nil {
 		p.Error(err)
@@ -52,10 +52,10 @@ func (p *teller) tell(sent int64) {
 }
 
 // last is the last snapshot of a worker.
-func (p *teller) last(sent int64) {
+func (p *sender) last(sent int64) {
 	p.Helper()
 	p.total.Final = true
-	p.tell(sent)
+	p.send(sent)
 }
 
 func (b *bed) follow(r *run.Run) *Follower {
@@ -96,11 +96,11 @@ func (b *bed) equalsReport(when string, p Progress, r *run.Run) {
 	}
 }
 
-// pair returns a run with the members a and b, and a teller for each.
-func (b *bed) pair() (r *run.Run, one, two *teller) {
+// pair returns a run with the members a and b, and a sender for each.
+func (b *bed) pair() (r *run.Run, one, two *sender) {
 	b.Helper()
 	r, _ = b.create("x", constant(100), run.Options{})
-	one, two = b.teller(r, "a", "inca"), b.teller(r, "b", "incb")
+	one, two = b.sender(r, "a", "inca"), b.sender(r, "b", "incb")
 	one.worker, two.worker = b.member(r, "a").start(), b.member(r, "b")
 	two.worker.renew()
 	return r, one, two
@@ -115,10 +115,10 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 		if p := b.progress(first); p.Counts != (record.Counts{}) || !p.At.IsZero() || p.AskedAt != 0 || p.Latency.Count() != 0 {
 			t.Errorf("nothing was published, and the follower has %+v", p)
 		}
-		one.tell(3)
-		two.tell(4)
+		one.send(3)
+		two.send(4)
 		middle := b.follow(r)
-		one.tell(5)
+		one.send(5)
 		for name, c := range map[string]struct {
 			f      *Follower
 			before int64 // published before the follower begins
@@ -135,7 +135,7 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 				t.Errorf("%s, again: %+v with %d latencies", name, again.Counts, again.Latency.Count())
 			}
 		}
-		two.tell(6)
+		two.send(6)
 		if p := b.progress(first); p.Counts.Sent != 18 || p.Latency.Count() != 6 {
 			t.Errorf("%+v with %d latencies", p.Counts, p.Latency.Count())
 		}
@@ -146,17 +146,17 @@ func TestFollowerCountsEachIntervalOnce(t *testing.T) {
 func TestProgressBrings(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
-		one.tell(5) // before the follower begins
+		one.send(5) // before the follower begins
 		f := b.follow(r)
-		one.tell(10)
-		two.tell(20)
-		one.tell(30)
-		var told []string
+		one.send(10)
+		two.send(20)
+		one.send(30)
+		var seen []string
 		p := b.progress(f)
 		for _, beat := range p.Beats {
-			told = append(told, fmt.Sprint(beat.Worker, beat.Seq, " ", beat.Counts.Sent))
+			seen = append(seen, fmt.Sprint(beat.Worker, beat.Seq, " ", beat.Counts.Sent))
 		}
-		if got := strings.Join(told, ", "); got != "a2 10, b1 20, a3 30" || p.InFlight != 0 {
+		if got := strings.Join(seen, ", "); got != "a2 10, b1 20, a3 30" || p.InFlight != 0 {
 			t.Errorf("%s, %d in flight", got, p.InFlight)
 		}
 		in := two.interval(7)
@@ -181,10 +181,10 @@ func TestFollowWhileWorkersPublish(t *testing.T) {
 		const intervals = 100
 		var publishing sync.WaitGroup
 		defer publishing.Wait() // before the test ends, also where it fails
-		for _, p := range []*teller{one, two} {
+		for _, p := range []*sender{one, two} {
 			publishing.Go(func() {
 				for range intervals {
-					p.tell(1)
+					p.send(1)
 				}
 			})
 		}
@@ -237,23 +237,23 @@ func TestFollowerOfATrimmedStream(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
 		f := b.follow(r)
-		one.tell(1)
-		two.tell(1)
+		one.send(1)
+		two.send(1)
 		b.progress(f)
-		one.tell(10)
-		two.tell(100)
+		one.send(10)
+		two.send(100)
 		b.trim(r)
 		if p := b.progress(f); p.Counts.Sent != 2 {
 			t.Errorf("%+v", p.Counts)
 		}
-		one.tell(5)
+		one.send(5)
 		p := b.progress(f)
 		if p.Counts.Sent != 17 || p.Latency.Count() != 5 {
 			t.Errorf("one has published again: %+v with %d latencies", p.Counts, p.Latency.Count())
 		}
-		two.tell(5)
+		two.send(5)
 		b.equalsReport("both have published again", b.progress(f), r)
-		one.tell(7)
+		one.send(7)
 		b.trim(r)
 		b.equalsReport("a new follower", b.progress(b.follow(r)), r)
 		one.last(20)
@@ -274,14 +274,14 @@ func TestFollowerPassesOverWhatIsDamaged(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
 		f := b.follow(r)
-		one.tell(3)
+		one.send(3)
 		for _, values := range [][]any{{"w", "a/inca", "s", "nonsense"}, {"w", "a/inca"}, {"s", "nonsense"}, {"other", "field"}} {
 			if err := b.client.XAdd(t.Context(), &redis.XAddArgs{Stream: r.Keys.Snapshots, Values: values}).Err(); err != nil {
 				t.Fatal(err)
 			}
 			b.equalsReport(fmt.Sprint(values), b.progress(f), r)
 		}
-		one.tell(4)
+		one.send(4)
 		b.equalsReport("afterwards", b.progress(f), r)
 		b.client.HSet(t.Context(), r.Keys.Totals, "a/inca:counts", `{"seq":9,"counts":{"sent":-1}}`)
 		_, err := Follow(t.Context(), r)
@@ -297,12 +297,12 @@ func TestFollowerOfAReplacedWorker(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
 		f := b.follow(r)
-		one.tell(3)
+		one.send(3)
 		next := b.member(r, "a")
 		next.holder = lease.NewHolder("a", "inc2", 1)
 		next.renew()
-		again := b.teller(r, "a", "inc2")
-		again.tell(4)
+		again := b.sender(r, "a", "inc2")
+		again.send(4)
 		one.last(5) // it publishes what it has done, although it was replaced
 		for name, f := range map[string]*Follower{"from the beginning": f, "afterwards": b.follow(r)} {
 			next.renew() // a silent worker does not count
@@ -321,12 +321,12 @@ func TestProgressSettles(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two := b.pair()
 		f := b.follow(r)
-		one.tell(1)
-		two.tell(2)
+		one.send(1)
+		two.send(2)
 		if p := b.progress(f); p.Settled || p.Next <= 0 || p.Next > time.Second {
 			t.Errorf("a run that goes on: settled %v, next %v", p.Settled, p.Next)
 		}
-		b.stop(r, one.worker) // and b is never heard of again
+		b.stop(r, one.worker) // and b never calls again
 		if p := b.progress(f); p.Settled || p.EndedAt.IsZero() || p.Next > settling {
 			t.Errorf("stopped: %+v", p)
 		}
@@ -351,7 +351,7 @@ func TestAskedOfARunWhoseWorkerDied(t *testing.T) {
 		spec.Duration = time.Second
 		r, _ := b.create("x", spec, run.Options{})
 		b.member(r, "a").start()
-		b.teller(r, "a", "inca").tell(1)
+		b.sender(r, "a", "inca").send(1)
 		f := b.follow(r)
 		await.True(b, "the end", func() bool { return b.progress(f).Settled })
 		p := b.progress(f)
@@ -379,8 +379,8 @@ func TestProgressOfARunNobodyJoined(t *testing.T) {
 	})
 }
 
-// TestProgressTellsTheTime: a pause delays the end, so the time left is unknown.
-func TestProgressTellsTheTime(t *testing.T) {
+// TestProgressShowsTheTimeLeft: a pause delays the end, so the time left is unknown.
+func TestProgressShowsTheTimeLeft(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		spec := constant(100)
 		spec.Duration = time.Hour
@@ -438,7 +438,7 @@ func TestFollowerOfARunThatIsGone(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, _ := b.pair()
 		f := b.follow(r)
-		one.tell(1)
+		one.send(1)
 		if err := run.Remove(t.Context(), b.client, "x", true); err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestOldStateAndAStop: a server that went back to a state of before a worker joined counts the joiner's slots for two workers.
-// Then both workers hear late of a stop. What they sent beyond it does not hide how many slots are counted twice.
+// Then both workers receive a stop late. What they sent beyond it does not hide how many slots are counted twice.
 func TestOldStateAndAStop(t *testing.T) {
 	worker := func(leased, sent, beyond int64) report.WorkerInput {
 		total := record.NewSnapshot("w", "inc")

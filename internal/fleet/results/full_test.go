@@ -68,7 +68,7 @@ func (b *bed) used() int64 {
 		}
 	}
 	if n == 0 {
-		b.Fatal("the server does not tell how much memory it uses")
+		b.Fatal("the server does not report how much memory it uses")
 	}
 	return n
 }

@@ -198,8 +198,8 @@ func lostSince(s *run.State, t time.Time, lasts time.Duration) bool {
 	})
 }
 
-// hear finds out up to when each worker has published, and was limited by itself, as far as a look needs it. It reads
-// what is new since the last look.
+// readNew finds out up to when each worker has published, and was limited by itself, as far as a look needs it. It
+// reads what is new since the last look.
 func (j *judge) readNew(ctx context.Context, s *run.State) error {
 	if j.published == nil {
 		back := (latest(s) + judgeAgain + j.span(record.WidthAt(int64(s.Elapsed()/time.Second)))) * int64(time.Second)

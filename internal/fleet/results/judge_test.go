@@ -17,9 +17,9 @@ import (
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
-// tells publishes what a worker did in some seconds of the run, all at once, as after an outage. It sends 50 requests
-// of 1 ms a second, and its clock is at the end of the last second.
-func (p *teller) tells(start time.Time, from, to int64) {
+// sendSeconds publishes what a worker did in some seconds of the run, all at once, as after an outage. It sends 50
+// requests of 1 ms a second, and its clock is at the end of the last second.
+func (p *sender) sendSeconds(start time.Time, from, to int64) {
 	p.Helper()
 	sum := record.NewSnapshot(p.total.Worker, p.total.Incarnation)
 	for second := from; second < to; second++ {
@@ -43,7 +43,7 @@ func (p *teller) tells(start time.Time, from, to int64) {
 }
 
 // judging returns a run of 100 requests a second that two workers share, and its judge.
-func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *teller, j *judge) {
+func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *sender, j *judge) {
 	b.Helper()
 	spec := constant(100)
 	spec.Thresholds = thresholds
@@ -54,7 +54,7 @@ func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *teller, j *ju
 	if err != nil {
 		b.Fatal(err)
 	}
-	return r, b.teller(r, "a", "inca"), b.teller(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*run.Run, error) { return r, nil }, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
+	return r, b.sender(r, "a", "inca"), b.sender(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*run.Run, error) { return r, nil }, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
 }
 
 // judges returns the threshold that stops the run at the end of a second, "" = none.
@@ -80,15 +80,15 @@ func TestWhoComesBackCounts(t *testing.T) {
 		const right, wrong = "rate:rate>90 over 10s abort after 2", "rate:rate>110 over 10s abort after 2"
 		r, one, two, j := b.judging(right, wrong)
 		s := b.state(r)
-		two.tells(s.StartedAt, 0, 4)
+		two.sendSeconds(s.StartedAt, 0, 4)
 		for second := int64(1); second <= 20; second++ {
-			one.tells(s.StartedAt, second-1, second)
+			one.sendSeconds(s.StartedAt, second-1, second)
 			if got := j.judges(t, s, second, second > 4); got != "" && (got != wrong || second < 11) {
 				t.Fatalf("second %d, without b: %s", second, got)
 			}
 		}
-		two.tells(s.StartedAt, 4, 21)
-		one.tells(s.StartedAt, 20, 21)
+		two.sendSeconds(s.StartedAt, 4, 21)
+		one.sendSeconds(s.StartedAt, 20, 21)
 		j.thresholds = j.thresholds[:1]
 		if got := j.judges(t, s, 21, false); got != "" {
 			t.Errorf("b is back with all its requests, and the run is stopped: %s", got)
@@ -107,7 +107,7 @@ func TestPointsThatGrow(t *testing.T) {
 		{1010, 1024, 1, 1010, 1024, 700}, {1024, 1025, 2, 1010, 1026, 750}, {1025, 1030, 2, 1010, 1030, 1000},
 		{4096, 4100, 8, 4088, 4104, 200},
 	} {
-		one.tells(s.StartedAt, row.from, row.to)
+		one.sendSeconds(s.StartedAt, row.from, row.to)
 		j.width = row.width
 		points, err := j.points(t.Context(), s, row.begin, row.end)
 		var sent, ended int64
@@ -190,15 +190,15 @@ func TestAbortFarAway(t *testing.T) {
 	}
 }
 
-// TestTroubleOfAJudgeIsTold: a judge logs trouble once, and logs when it is over.
-func TestTroubleOfAJudgeIsTold(t *testing.T) {
+// TestJudgeLogsTroubleOnce: a judge logs trouble once, and logs when it is over.
+func TestJudgeLogsTroubleOnce(t *testing.T) {
 	b := newBed(t)
 	r, _, _, _ := b.judging("rate:rate>110 over 1s abort after 1")
 	var away atomic.Bool
 	var looks atomic.Int64
 	away.Store(true)
-	var told lockedText
-	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(cmd string) error {
+	var logged lockedText
+	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&logged, nil)), farAway{fails: func(cmd string) error {
 		if cmd == "xrange" && away.Load() {
 			looks.Add(1)
 			return context.DeadlineExceeded
@@ -206,12 +206,12 @@ func TestTroubleOfAJudgeIsTold(t *testing.T) {
 		return nil
 	}})
 	await.True(b, "three looks", func() bool { return looks.Load() >= 3 })
-	if got := told.String(); strings.Count(got, "cannot judge the run") != 1 || strings.Count(got, "\n") != 1 {
-		t.Errorf("told: %s", got)
+	if got := logged.String(); strings.Count(got, "cannot judge the run") != 1 || strings.Count(got, "\n") != 1 {
+		t.Errorf("logged: %s", got)
 	}
 	away.Store(false)
 	await.True(b, "the stop", func() bool { return b.state(r).Phase == "stopped" })
-	await.True(b, "the end of the trouble", func() bool { return strings.Contains(told.String(), "the run is judged again") })
+	await.True(b, "the end of the trouble", func() bool { return strings.Contains(logged.String(), "the run is judged again") })
 }
 
 // TestAJudgeOutlivesALostRun: workers restore a run that Redis has lost, and it is judged again.
@@ -226,9 +226,9 @@ func TestAJudgeOutlivesALostRun(t *testing.T) {
 	}
 	lost := r.Keys.Budget + ":lost"
 	move(r.Keys.Budget, lost)
-	var told lockedText
-	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&told, nil)), farAway{fails: func(string) error { return nil }})
-	await.True(b, "a look that finds no run", func() bool { return strings.Contains(told.String(), "cannot judge the run") })
+	var logged lockedText
+	b.judgedBy(r, "a/inca", slog.New(slog.NewTextHandler(&logged, nil)), farAway{fails: func(string) error { return nil }})
+	await.True(b, "a look that finds no run", func() bool { return strings.Contains(logged.String(), "cannot judge the run") })
 	move(lost, r.Keys.Budget)
 	await.True(b, "the stop", func() bool { return b.state(r).Phase == "stopped" })
 }
@@ -257,8 +257,8 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 	b := newBed(t)
 	r, one, two, j := b.judging("rate:rate>1 over 300s abort after 299")
 	s := b.state(r)
-	one.tells(s.StartedAt, 0, 400)
-	two.tells(s.StartedAt, 0, 400)
+	one.sendSeconds(s.StartedAt, 0, 400)
+	two.sendSeconds(s.StartedAt, 0, 400)
 	asked := map[string]int{}
 	j.run = b.hooked(r, seen(func(cmd redis.Cmder) {
 		switch cmd := cmd.(type) {
@@ -284,8 +284,8 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 	if asked["points"] != 402 || asked["snapshots"] != 26 {
 		t.Errorf("the first look: %v", asked)
 	}
-	one.tells(s.StartedAt, 400, 401)
-	two.tells(s.StartedAt, 400, 401)
+	one.sendSeconds(s.StartedAt, 400, 401)
+	two.sendSeconds(s.StartedAt, 400, 401)
 	clear(asked)
 	points := look(401)
 	if asked["points"] != 5 || asked["snapshots"] != 2 { // three points that were not complete, and each worker's own
@@ -306,19 +306,19 @@ func TestALookReadsWhatIsNew(t *testing.T) {
 				t.Fatalf("second %d after a loss: %+v, want %d", i, p, want)
 			}
 		}
-		one.tells(s.StartedAt, 401, 402)
+		one.sendSeconds(s.StartedAt, 401, 402)
 	}
 }
 
-// TestAJudgeHearsOfLimits: the snapshot of an interval reports that the worker itself was late. Then no threshold on
+// TestJudgeReadsLimits: the snapshot of an interval reports that the worker itself was late. Then no threshold on
 // the rate stops the run, but one on errors does.
-func TestAJudgeHearsOfLimits(t *testing.T) {
+func TestJudgeReadsLimits(t *testing.T) {
 	b := newBed(t)
 	const rate, shares = "rate:rate>110 over 2s abort after 2", "checks:rate>100% over 2s abort after 2"
 	r, one, two, j := b.judging(rate)
 	s := b.state(r)
-	one.tells(s.StartedAt, 0, 10)
-	two.tells(s.StartedAt, 0, 9)
+	one.sendSeconds(s.StartedAt, 0, 10)
+	two.sendSeconds(s.StartedAt, 0, 9)
 	late := two.interval(50)
 	late.Start, late.End = s.StartedAt.UnixMicro()+9_000_000, s.StartedAt.UnixMicro()+9_990_000
 	late.Self.Wall, late.Counts.SeenLate = int64(time.Second), 25
@@ -346,18 +346,18 @@ func TestAJudgeHearsOfLimits(t *testing.T) {
 // TestLostSince: a worker that is cut off from Redis sends until its lease ends. What it sends is not known, and must not
 // count as unsent.
 func TestLostSince(t *testing.T) {
-	heard := time.Unix(1_700_000_000, 0)
+	called := time.Unix(1_700_000_000, 0)
 	for _, c := range []struct {
 		state string
-		after time.Duration // from when on, after the worker was last heard of
+		after time.Duration // from when on, after the worker last called
 		may   bool
 	}{
 		{"lost", 0, true}, {"lost", 9 * time.Second, true}, {"lost", 10 * time.Second, false},
 		{"removed", 9 * time.Second, true}, {"replaced", 9 * time.Second, true},
 		{"active", 0, false}, {"left", 0, false}, {"stopped", 0, false},
 	} {
-		s := &run.State{Workers: []run.Worker{{State: c.state, LastSeen: heard}}}
-		if may := lostSince(s, heard.Add(c.after), 10*time.Second); may != c.may {
+		s := &run.State{Workers: []run.Worker{{State: c.state, LastSeen: called}}}
+		if may := lostSince(s, called.Add(c.after), 10*time.Second); may != c.may {
 			t.Errorf("%+v: %v", c, may)
 		}
 	}

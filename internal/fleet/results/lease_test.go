@@ -134,7 +134,7 @@ func TestReportOfARestoredRun(t *testing.T) {
 		b.lose()
 		b.restore(r, started, laws)
 		m.renew()
-		total := told("w", "incw", 1, record.Counts{Sent: sent, Completed: sent})
+		total := finalSnapshot("w", "incw", 1, record.Counts{Sent: sent, Completed: sent})
 		total.Final = false
 		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
@@ -185,7 +185,7 @@ func TestReportsAfterARestore(t *testing.T) {
 		m.renew()
 		wants("before it has reported")
 		at := b.state(r)
-		total := told("w", "incw", 1, record.Counts{Sent: at.Asked, Completed: at.Asked})
+		total := finalSnapshot("w", "incw", 1, record.Counts{Sent: at.Asked, Completed: at.Asked})
 		total.Final, total.End = false, at.Now().UnixMicro()
 		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
@@ -211,7 +211,7 @@ func TestReportAfterAFailover(t *testing.T) {
 	if owned := m.owned(); owned > sent-500 {
 		t.Errorf("it owned %d, and sent %d", owned, sent)
 	}
-	total := told("w", "incw", 1, record.Counts{Sent: sent, Completed: sent})
+	total := finalSnapshot("w", "incw", 1, record.Counts{Sent: sent, Completed: sent})
 	if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ type Look struct {
 	// Report is that of the run so far. When Settled is true, it is the report that loadctl report prints.
 	Report report.Report
 
-	// Pulses tell what each process did in its newest interval, by worker/incarnation. A process that has published
+	// Pulses say what each process did in its newest interval, by worker/incarnation. A process that has published
 	// nothing since Live began has none.
 	Pulses map[string]Pulse
 }
@@ -63,7 +63,7 @@ func (l *Live) Look(ctx context.Context) (Look, error) {
 	return Look{Progress: p, StepsPerFlow: l.run.Spec.Target.StepsPerFlow(), Report: rep, Pulses: l.pulses}, err
 }
 
-// pulse returns what an interval tells of its process.
+// pulse returns what an interval says of its process.
 func pulse(beat *record.Snapshot) Pulse {
 	return Pulse{Start: beat.Start, End: beat.End, Sent: beat.Counts.Requests(), LagP99NS: beat.Lag.Quantile(0.99)}
 }

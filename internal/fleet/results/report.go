@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 )
 
-// Report merges what the workers have published so far with the state, which tells who owned the slots. It needs no
+// Report merges what the workers have published so far with the state, which says who owned the slots. It needs no
 // worker and no stream: the cumulative snapshots have everything.
 func Report(ctx context.Context, r *run.Run) (report.Report, error) {
 	in, _, err := gather(ctx, r, nil)
@@ -174,7 +174,7 @@ func input(w run.Worker, t totals, s *run.State) report.WorkerInput {
 	if in.Total != nil {
 		end, final = in.Total.End, in.Total.Final
 	}
-	if in.Total != nil { // what it decided on before it heard of a cut was not its own
+	if in.Total != nil { // what it decided on before it received a cut was not its own
 		in.Beyond = in.Total.Counts.Overrun()
 		in.Leased += in.Beyond
 		// A process that was suspended while another one took its name decides on slots that others have by then.
@@ -201,12 +201,12 @@ func restoredNote(at time.Time) string {
 // it holds counts as lost once it cannot report any more.
 func standing(w run.Worker, end int64, final bool, s *run.State) (state string, gone bool) {
 	// Snapshots also come from a worker that owns nothing any more and waits for answers.
-	heard := w.LastSeen
-	if end > heard.UnixMicro() {
-		heard = run.TimeOf(end)
+	lastSeen := w.LastSeen
+	if end > lastSeen.UnixMicro() {
+		lastSeen = run.TimeOf(end)
 	}
 	state = w.State
-	silent := s.Now().Sub(heard) > s.Silence()
+	silent := s.Now().Sub(lastSeen) > s.Silence()
 	if silent && (w.State == "active" || w.State == "silent") {
 		state = "lost"
 	}

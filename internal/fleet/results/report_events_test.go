@@ -10,8 +10,8 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
-// TestReportTellsEvents: a report has the last events in Redis, and all commands among the events.
-func TestReportTellsEvents(t *testing.T) {
+// TestReportHasEvents: a report has the last events in Redis, and all commands among the events.
+func TestReportHasEvents(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), run.Options{})
 		m := b.member(r, "a")

@@ -33,7 +33,7 @@ func TestLimitedRun(t *testing.T) {
 		}
 		b.stop(r, m)
 		owned := m.owned()
-		total := told("w", "incw", 1, record.Counts{Sent: grant.N, Completed: grant.N, Ungranted: owned - grant.N})
+		total := finalSnapshot("w", "incw", 1, record.Counts{Sent: grant.N, Completed: grant.N, Ungranted: owned - grant.N})
 		if err := NewJournal(r, "w", "incw").Publish(t.Context(), total, total, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +64,7 @@ func TestMaxReport(t *testing.T) {
 		m := b.member(r, "w")
 		m.renew()
 		b.stop(r, m)
-		total := told("w", "incw", 1, record.Counts{Sent: 9, Completed: 9})
+		total := finalSnapshot("w", "incw", 1, record.Counts{Sent: 9, Completed: 9})
 		total.Final = true
 		journal := NewJournal(r, "w", "incw")
 		if err := journal.Publish(t.Context(), total, total, nil); err != nil {
@@ -120,7 +120,7 @@ func TestReportOfAProcessWhoseNameWasTaken(t *testing.T) {
 		owned := s.Workers[slices.IndexFunc(s.Workers, func(w run.Worker) bool { return w.Incarnation == "incw" })].Owned
 		others := s.Issued - owned - s.Skipped
 		for inc, n := range map[string]record.Counts{"incw": {Sent: 90, Completed: 90, LateDropped: owned + 300 - 90}, "next": {Sent: others, Completed: others}} {
-			total := told("w", inc, 1, n)
+			total := finalSnapshot("w", inc, 1, n)
 			if err := NewJournal(r, "w", inc).Publish(t.Context(), total, total, nil); err != nil {
 				t.Fatal(err)
 			}

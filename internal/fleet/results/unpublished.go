@@ -33,7 +33,7 @@ type Unpublished struct {
 	Series    []record.Point
 
 	ClosedLoop bool               // as in report.Report
-	Described  report.Description // as in report.Report, as far as the run's spec tells
+	Described  report.Description // as in report.Report, as far as the run's spec says
 	Thresholds []string           // conditions of the run, as in its spec
 	Warmup     time.Duration      // as in the run's spec
 	Steps      []string           // names of the steps, in the order of the workload
@@ -221,7 +221,7 @@ func regain(w *report.WorkerInput, decided int64, b *report.Budget) {
 func (u *Unpublished) join(w *report.WorkerInput, b *report.Budget) (used bool) {
 	// The server does not know of them, as they were not asked for.
 	beyond := max(u.Total.Counts.Overrun(), u.Total.Counts.Recalled) - w.Beyond
-	if u.Total.Counts.MadeUp == 0 || !newer(u.Total, w.Total) { // only slots that make up for others lower it
+	if u.Total.Counts.Deduplicated == 0 || !newer(u.Total, w.Total) { // only slots that replace later ones lower it
 		beyond = max(0, beyond)
 	}
 	w.Beyond += beyond

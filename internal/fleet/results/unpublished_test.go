@@ -18,8 +18,8 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 )
 
-// told returns a final snapshot of an incarnation with these counts.
-func told(worker, incarnation string, seq uint64, n record.Counts) *record.Snapshot {
+// finalSnapshot returns a final snapshot of an incarnation with these counts.
+func finalSnapshot(worker, incarnation string, seq uint64, n record.Counts) *record.Snapshot {
 	s := record.NewSnapshot(worker, incarnation)
 	s.Seq, s.Final, s.Start, s.End, s.Counts = seq, true, 1_000_000, 3_000_000, n
 	return s
@@ -28,7 +28,7 @@ func told(worker, incarnation string, seq uint64, n record.Counts) *record.Snaps
 // unpublished returns what worker w of run x could not publish.
 func unpublished(n record.Counts) *Unpublished {
 	return &Unpublished{
-		Run: "x", UID: "u1", State: "left", Leased: n.Slots(), StartedAt: run.TimeOf(1_500_000), Length: 2 * time.Second, Total: told("w", "i", 7, n),
+		Run: "x", UID: "u1", State: "left", Leased: n.Slots(), StartedAt: run.TimeOf(1_500_000), Length: 2 * time.Second, Total: finalSnapshot("w", "i", 7, n),
 		Series: []record.Point{{Index: 0, Width: 1, Sent: n.Sent}, {Index: 1, Width: 1}},
 	}
 }
@@ -229,12 +229,12 @@ func fates(rng *rand.Rand, forgets bool) fleet {
 		}
 		f.in.Budget.Issued += w.Leased
 		f.sent += n.Sent
-		final := told(w.ID, "i", 9, n)
+		final := finalSnapshot(w.ID, "i", 9, n)
 		switch rng.IntN(4) {
 		case 0: // published, and kept in a file as well
 			w.Total = final
 		case 1:
-			w.Total = told(w.ID, "i", 5, record.Counts{Sent: n.Sent / 2})
+			w.Total = finalSnapshot(w.ID, "i", 5, record.Counts{Sent: n.Sent / 2})
 			w.Total.Final = false
 		}
 		f.rest[w.ID+"/i"] = &Unpublished{Run: "x", UID: "u1", State: "left", Leased: leased, Total: final}
@@ -343,7 +343,7 @@ func TestMerge(t *testing.T) {
 			want: report.Audit{Issued: 138, Asked: 128, Sent: 90, Recalled: 10, Completed: 90, Skipped: 38}, wantState: "left", used: 1,
 		},
 		{
-			name: "published all the same", leased: 100, state: "left", published: told("w", "i", 9, record.Counts{Sent: 100, Completed: 100}),
+			name: "published all the same", leased: 100, state: "left", published: finalSnapshot("w", "i", 9, record.Counts{Sent: 100, Completed: 100}),
 			file: record.Counts{Sent: 100, Completed: 100}, want: report.Audit{Issued: 100, Asked: 100, Sent: 100, Completed: 100}, wantState: "left",
 		},
 		{

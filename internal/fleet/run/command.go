@@ -234,7 +234,7 @@ func (r *Run) Resume(ctx context.Context) (Change, error) {
 	return r.command(ctx, "resume", "", "", 0)
 }
 
-// Touch tells the run that a controller is there, so that its Deadman does not stop it. Nothing else changes. A run
+// Touch notes in the run that a controller is there, so that its Deadman does not stop it. Nothing else changes. A run
 // that is over stays as it is.
 func (r *Run) Touch(ctx context.Context) error {
 	_, err := r.command(ctx, "touch", "", "", 0)
@@ -251,7 +251,7 @@ func (r *Run) Guard(ctx context.Context, silence time.Duration) error {
 	return err
 }
 
-// commandDelay is how long it normally takes until all workers have heard of a command.
+// commandDelay is how long it normally takes until all workers have received a command.
 const commandDelay = 500 * time.Millisecond
 
 // Pending is a member that may still send after a stop.

@@ -392,16 +392,16 @@ func TestStopWaits(t *testing.T) {
 		a.renew()
 		b.member(r, "b").start()
 		a.halt()
-		var heard [][]Pending
+		var reported [][]Pending
 		ctx, cancel := context.WithCancelCause(t.Context())
 		enough := errors.New("enough")
 		_, err := r.Stop(ctx, func(those []Pending) {
-			heard = append(heard, those)
+			reported = append(reported, those)
 			cancel(enough)
 		})
 		b.wants(err, enough, "stop x")
-		if len(heard) != 1 || fmt.Sprint(who(heard[0])) != "[{b true 0s}]" || heard[0][0].Lease <= 0 || heard[0][0].Lease > spec.StopLease {
-			t.Errorf("waited for %v", heard)
+		if len(reported) != 1 || fmt.Sprint(who(reported[0])) != "[{b true 0s}]" || reported[0][0].Lease <= 0 || reported[0][0].Lease > spec.StopLease {
+			t.Errorf("waited for %v", reported)
 		}
 		// b is silent, so Stop waits until its lease ends.
 		last := b.state(r).Workers[1].LastSeen
@@ -426,16 +426,16 @@ func TestStopWaitsForPermits(t *testing.T) {
 			t.Fatal(err)
 		}
 		dead.renew()
-		var heard []Pending
-		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
+		var reported []Pending
+		b.must(r.Stop(t.Context(), func(those []Pending) { reported = append(reported, those...) }))
 		w := b.state(r).Workers[1]
 		waited := b.state(r).now.Sub(w.LastSeen)
 		if waited < permit+spec.DefaultMaxLag {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
 		b.soon("a stop with a silent member", waited, permit+spec.DefaultMaxLag+2*time.Second)
-		if len(heard) != 1 || heard[0].ID != "b" || !heard[0].Silent || heard[0].Lease <= 0 || heard[0].Lease > permit {
-			t.Errorf("waited for %v", heard)
+		if len(reported) != 1 || reported[0].ID != "b" || !reported[0].Silent || reported[0].Lease <= 0 || reported[0].Lease > permit {
+			t.Errorf("waited for %v", reported)
 		}
 	})
 }
@@ -478,14 +478,14 @@ func TestTouch(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", losing(spec.LossPermit, 0, 3*time.Second), Options{})
 		m := b.member(r, "w").start()
-		heard := func() int64 { return b.core(r)["heard"] }
-		before, events, command := heard(), b.events(r), b.core(r)["command"]
+		lastCall := func() int64 { return b.core(r)["controllerAt"] }
+		before, events, command := lastCall(), b.events(r), b.core(r)["command"]
 		time.Sleep(time.Millisecond)
 		if err := r.Touch(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if heard() == before || b.events(r) != events || b.core(r)["command"] != command {
-			t.Errorf("heard %d, before %d; events %s", heard(), before, b.events(r))
+		if lastCall() == before || b.events(r) != events || b.core(r)["command"] != command {
+			t.Errorf("last call %d, before %d; events %s", lastCall(), before, b.events(r))
 		}
 		m.halt()
 		b.must(r.Stop(t.Context(), nil))
@@ -531,7 +531,7 @@ func TestDeadman(t *testing.T) {
 // of more than a second in which nobody calls. So the stop comes within a second of the 3 s, however slow the test is.
 func (b *bed) switched(r *Run, s *State) {
 	b.Helper()
-	if silent := s.EndedAt.Sub(TimeOf(b.core(r)["heard"])); silent < 2900*time.Millisecond || silent > 4200*time.Millisecond {
+	if silent := s.EndedAt.Sub(TimeOf(b.core(r)["controllerAt"])); silent < 2900*time.Millisecond || silent > 4200*time.Millisecond {
 		b.Errorf("stopped after a silence of %v, want 3 to 4 s", silent)
 	}
 }

@@ -229,7 +229,7 @@ func described(ctx context.Context, client rdb.Client, keys Keys) (*redis.String
 			again = p.HMGet(ctx, keys.Budget, "uid")
 			return nil
 		})
-		if errors.Is(err, redis.Nil) { // a missing spec is told here, and what followed is not
+		if errors.Is(err, redis.Nil) { // Pipelined returns the first error: that of a missing spec hides a later one
 			err = cmp.Or(budget.Err(), again.Err())
 		}
 		if err != nil {

@@ -201,7 +201,7 @@ func TestEndedRun(t *testing.T) {
 			t.Errorf("created %v, ended at %v, events %s", created, anew.Ended, b.events(anew))
 		}
 		if reply := b.member(r, "w").renew(); reply.Status != lease.NoState {
-			t.Errorf("a worker of the run that was replaced is told %s", reply.Status)
+			t.Errorf("a worker of the run that was replaced gets %s", reply.Status)
 		}
 		if _, err := r.Pause(t.Context()); !errors.Is(err, ErrNoRun) {
 			t.Errorf("a command for the run that was replaced: %v", err)
@@ -293,7 +293,7 @@ func TestBrokenState(t *testing.T) {
 	})
 }
 
-// TestOtherVersionIsNotReplaced: only a program of its version can tell that a run has ended. Here the rest of the state
+// TestOtherVersionIsNotReplaced: only a program of its version can see that a run has ended. Here the rest of the state
 // has the form of this version, so that a script could misread it.
 func TestOtherVersionIsNotReplaced(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {

@@ -5,5 +5,5 @@
 //	state, err := r.State(ctx)
 //
 // There is no controller. All state is in Redis, every change is one script, and any process may go on where another
-// one was killed. A name is one run, once. A uid tells a run from a later one of the same name.
+// one was killed. A name is one run, once. A uid distinguishes a run from a later one of the same name.
 package run

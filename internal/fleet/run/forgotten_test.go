@@ -83,10 +83,10 @@ func (b *bed) loner(r *Run) *loner {
 	return w
 }
 
-// TestForgottenGivesWay: a worker tells the new server what a failover forgot. Commands that the new server got itself
-// take precedence.
+// TestForgottenGivesWay: a worker sends the new server the laws that a failover forgot. Commands that the new server
+// got itself take precedence.
 func TestForgottenGivesWay(t *testing.T) {
-	for name, told := range map[string]int64{"forgotten": 0, "told": 10} {
+	for name, ordered := range map[string]int64{"forgotten": 0, "ordered": 10} {
 		t.Run(name, func(t *testing.T) {
 			b := newBed(t)
 			r, _ := b.create("r", constant(1000), Options{})
@@ -97,9 +97,9 @@ func TestForgottenGivesWay(t *testing.T) {
 			w.cut.Store(true)
 			failover()
 			want := int64(500)
-			if told > 0 {
-				want = told
-				b.must(r.SetRate(t.Context(), pacer.PerSecond(told), 0))
+			if ordered > 0 {
+				want = ordered
+				b.must(r.SetRate(t.Context(), pacer.PerSecond(ordered), 0))
 			}
 			w.rate.Store(0)
 			w.cut.Store(false)

@@ -19,11 +19,11 @@ type Keys struct {
 	// State of the run's limiter; it expires by itself.
 	Limiter string
 	Control string // channel of wake-ups
-	// Followed by :UID: tells workers that a run was removed.
+	// Followed by :UID: a note to workers that a run was removed.
 	Removed string
 	// Who judges the run while it is active; it expires by itself.
 	Judge string
-	// Tells workers that a run was stopped while Redis had lost it.
+	// A note to workers that a run was stopped while Redis had lost it.
 	Stopped string
 }
 
@@ -37,7 +37,7 @@ func KeysOf(name string) Keys {
 	}
 }
 
-// RemovedOf returns the key that tells the workers of a run that it was removed and not lost.
+// RemovedOf returns the key that notifies the workers of a run that it was removed and not lost.
 func (k Keys) RemovedOf(uid string) string { return k.Removed + ":" + uid }
 
 // Change returns the KEYS of the scripts that work on the budget.

@@ -43,11 +43,11 @@ func (a *reading) member(w *Worker, m standing) {
 	case m.state != presentMember:
 		w.LastSeen = TimeOf(m.seen)
 	case present: // else the state is damaged, and nothing was leased
-		heard := TimeOf(due).Add(-hold - leaseGrace)
-		if early := TimeOf(due).Add(-3*time.Second - 2*period); !m.holds && early.After(heard) {
-			heard = early
+		called := TimeOf(due).Add(-hold - leaseGrace)
+		if early := TimeOf(due).Add(-3*time.Second - 2*period); !m.holds && early.After(called) {
+			called = early
 		}
-		w.LastSeen = heard
+		w.LastSeen = called
 	}
 	silent := a.now.Sub(w.LastSeen)
 	switch m.state {

@@ -7,8 +7,8 @@ import (
 )
 
 // Warning returns one line that says why the limiter, with its present settings, may not let the whole rate pass,
-// and which setting is enough. It is "" if the limiter does, or if Redis does not tell. Workers ask at most every 5 ms:
-// what a bucket or a short window has no room for until then is lost.
+// and which setting is enough. It is "" if the limiter does, or if Redis does not report its limits. Workers ask at
+// most every 5 ms: what a bucket or a short window has no room for until then is lost.
 func (r *Run) Warning(ctx context.Context) string {
 	if !r.Spec.HasLimiter() || !r.Ended.IsZero() {
 		return ""

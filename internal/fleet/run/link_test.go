@@ -236,7 +236,7 @@ func TestLostLinkWakes(t *testing.T) {
 	woken(t, "the new subscription", wake)
 	b := &bed{T: t}
 	b.soon("the new subscription", time.Since(lost), time.Second)
-	hears(t, l, r, s.Client())
+	receives(t, l, r, s.Client())
 
 	s.Kill()
 	for len(wake) > 0 {
@@ -254,11 +254,11 @@ func TestLostLinkWakes(t *testing.T) {
 	}
 	woken(t, "the server's return", wake)
 	b.soon("the server's return", time.Since(back), 2*time.Second)
-	hears(t, l, r, s.Client())
+	receives(t, l, r, s.Client())
 }
 
-// hears publishes messages until one arrives. Messages before a subscription are lost.
-func hears(t *testing.T, l *link.Link, r *Run, server rdb.Client) {
+// receives publishes messages until one arrives. Messages before a subscription are lost.
+func receives(t *testing.T, l *link.Link, r *Run, server rdb.Client) {
 	t.Helper()
 	await.True(t, "a message", func() bool {
 		_ = server.Publish(t.Context(), r.Keys.Control, "law") // the subscription may not exist yet
@@ -278,7 +278,7 @@ func TestLinkFollowsSentinel(t *testing.T) {
 	w.Servers[0].Kill()
 	second := w.Replace(t, w.Servers[0], w.Sentinels[0])
 	woken(t, "the failover", wake)
-	hears(t, l, r, second.Client())
+	receives(t, l, r, second.Client())
 	redistest.GoesOver(t, l.Client, second)
 }
 
@@ -296,7 +296,7 @@ func TestLinkFollowsCluster(t *testing.T) {
 	c.Masters[i].Kill()
 	c.TakeOver(t, i)
 	woken(t, "the failover", wake)
-	hears(t, l, r, c.Replicas[i].Client())
+	receives(t, l, r, c.Replicas[i].Client())
 }
 
 // TestJoinsAreSpread: 3,000 workers that a server refuses call less and less often, and not at the same time. Once it
@@ -368,14 +368,14 @@ func TestRefusedWorkerIsPatient(t *testing.T) {
 		}
 		word, _, _ := strings.Cut(strings.TrimPrefix(says, "-"), "\r")
 		synctest.Test(t, func(t *testing.T) {
-			var told error
+			var reported error
 			calls := 0
-			_, err = link.RetryPatiently(t.Context(), 3*time.Second, func(err error) { told = err }, func(context.Context) (*link.Link, error) {
+			_, err = link.RetryPatiently(t.Context(), 3*time.Second, func(err error) { reported = err }, func(context.Context) (*link.Link, error) {
 				calls++
 				return nil, refusal
 			})
-			if err == nil || told == nil || !strings.Contains(told.Error(), word) || !strings.Contains(err.Error(), word) {
-				t.Errorf("%q: %v, told %v", says, err, told)
+			if err == nil || reported == nil || !strings.Contains(reported.Error(), word) || !strings.Contains(err.Error(), word) {
+				t.Errorf("%q: %v, reported %v", says, err, reported)
 			}
 			if calls < 3 || calls > 12 {
 				t.Errorf("%q: %d attempts in 3 s", says, calls)

@@ -115,7 +115,7 @@ func relists(t *testing.T, client rdb.Client, r *Run) {
 		"joins by its description": func() error { _, _, err := Create(t.Context(), client, r.Name, r.Spec, Options{}); return err },
 		"joins by name":            func() error { return r.Ready(t.Context()) },
 		"starts":                   func() error { _, err := r.Start(t.Context()); return err },
-		"is told to":               func() error { return r.Relist(t.Context()) },
+		"is listed again":          func() error { return r.Relist(t.Context()) },
 	}
 	score := func() float64 { return client.ZScore(t.Context(), index, r.Name).Val() }
 	for who, do := range does {
@@ -131,7 +131,7 @@ func relists(t *testing.T, client rdb.Client, r *Run) {
 		t.Fatal(err)
 	}
 	client.Del(t.Context(), index)
-	for _, who := range []string{"joins by its description", "joins by name", "is told to"} {
+	for _, who := range []string{"joins by its description", "joins by name", "is listed again"} {
 		if err := does[who](); err != nil || score() != 0 {
 			t.Errorf("%s when it is over: listed at %v, error %v", who, score(), err)
 		}

@@ -76,16 +76,16 @@ func TestStopWaitsForClosedLoops(t *testing.T) {
 		leaves := b.member(r, "b")
 		leaves.renew()
 		leaves.halt()
-		var heard []Pending
-		b.must(r.Stop(t.Context(), func(those []Pending) { heard = append(heard, those...) }))
+		var reported []Pending
+		b.must(r.Stop(t.Context(), func(those []Pending) { reported = append(reported, those...) }))
 		w := b.state(r).Workers[0]
 		waited := b.state(r).now.Sub(w.LastSeen)
 		if waited < permit+spec.DefaultMaxLag {
 			t.Errorf("waited until %v after the last contact", waited)
 		}
 		b.soon("a stop with a silent member", waited, permit+spec.DefaultMaxLag+2*time.Second)
-		if len(heard) != 1 || heard[0].ID != "a" || !heard[0].Silent || heard[0].Lease == 0 || heard[0].Lease > permit {
-			t.Errorf("waited for %v", heard)
+		if len(reported) != 1 || reported[0].ID != "a" || !reported[0].Silent || reported[0].Lease == 0 || reported[0].Lease > permit {
+			t.Errorf("waited for %v", reported)
 		}
 	})
 }

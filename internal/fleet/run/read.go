@@ -287,7 +287,7 @@ func (a *reading) audit(t stateText) error {
 		end = min(end, a.EndedAt.UnixMicro())
 	}
 	a.until, a.known = a.laws.Ordinal(a.laws.Pos(end)), a.laws.Ordinal(lease.Pos{})
-	if !a.Restored.IsZero() { // workers may have sent earlier slots and not told yet
+	if !a.Restored.IsZero() { // workers may have sent earlier slots and not reported them yet
 		a.known = a.laws.Ordinal(a.laws.Pos(a.Restored.UnixMicro()))
 	}
 	for _, entry := range t.log {

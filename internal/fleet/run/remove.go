@@ -27,8 +27,8 @@ func Discard(ctx context.Context, client rdb.Client, name string) error {
 	return remove(ctx, client, name, true, false)
 }
 
-// remove is Remove. told: tell its workers that the run was removed and not lost.
-func remove(ctx context.Context, client rdb.Client, name string, force, told bool) error {
+// remove is Remove. notify: leave a note for its workers that the run was removed and not lost.
+func remove(ctx context.Context, client rdb.Client, name string, force, notify bool) error {
 	if err := ValidateName("run", name); err != nil {
 		return err
 	}
@@ -51,17 +51,17 @@ func remove(ctx context.Context, client rdb.Client, name string, force, told boo
 			return err
 		}
 	}
-	tell := func() error { return nil }
+	leaveNote := func() error { return nil }
 	// Else a worker that comes back would take the run for lost, and restore it.
-	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" && told {
-		tell = func() error { return client.Set(ctx, KeysOf(name).RemovedOf(uid), "1", removedFor).Err() }
+	if uid := client.HGet(ctx, KeysOf(name).Budget, "uid").Val(); uid != "" && notify {
+		leaveNote = func() error { return client.Set(ctx, KeysOf(name).RemovedOf(uid), "1", removedFor).Err() }
 	}
-	full := tell() // a full server must be told again after it has room
+	full := leaveNote() // on a full server, try again after it has room
 	if err := client.Del(ctx, append(KeysOf(name).All(), KeysOf(name).Limiter)...).Err(); err != nil {
 		return Explain("remove run", name, err)
 	}
 	if full != nil {
-		_ = tell() // if it is still full, nothing can be restored
+		_ = leaveNote() // if it is still full, nothing can be restored
 	}
 	ctx, cancel := context.WithTimeout(ctx, listPatience)
 	defer cancel()

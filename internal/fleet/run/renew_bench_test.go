@@ -18,7 +18,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
-// A fleet is the workers of a run. Each calls when the benchmark tells it to.
+// A fleet is the workers of a run. Each calls when the benchmark says so.
 type fleet struct {
 	testing.TB
 	client redis.Scripter
@@ -46,7 +46,7 @@ func newFleet(tb testing.TB, client rdb.Client, n int) *fleet {
 	for i := range n {
 		f.all = append(f.all, lease.NewHolder(fmt.Sprint("w", i), processID, 1))
 	}
-	for range 3 { // they join; the run begins, and they hear of it; they get their ranges
+	for range 3 { // they join; the run begins, and they receive its law; they get their ranges
 		for i := range f.all {
 			f.call(i)
 		}
@@ -176,14 +176,14 @@ func BenchmarkRanges(b *testing.B) {
 				for i := range f.all {
 					f.call(i)
 				}
-				cost("hears")
+				cost("receives")
 				client.Do(ctx, "DEBUG", "CHANGE-REPL-ID")
 				f.call(0)
 				cost("failover")
 				for i := range f.all {
 					f.call(i)
 				}
-				cost("told")
+				cost("refused")
 				for i := range f.all {
 					f.call(i)
 				}

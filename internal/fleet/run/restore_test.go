@@ -73,7 +73,7 @@ func TestRestoreAfterTheLeases(t *testing.T) {
 }
 
 // TestRestoreAfterAChange: the rate that was set last counts, not that of the plan. If the restoring worker has not
-// heard of it, it returns with a worker that has.
+// received it, it returns with a worker that has.
 func TestRestoreAfterAChange(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("r", constant(1000), Options{})

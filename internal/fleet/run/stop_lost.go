@@ -9,7 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 )
 
-// stoppedFor is how long workers are told that a run was stopped while Redis had lost it. A new run of that name ends
+// stoppedFor is how long the note stays that a run was stopped while Redis had lost it. A new run of that name removes
 // it.
 const stoppedFor = removedFor
 

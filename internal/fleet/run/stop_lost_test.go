@@ -157,7 +157,7 @@ func TestStopWaitsForLeasesOfBefore(t *testing.T) {
 				done <- err
 			}()
 			v := members[0]
-			await.True(b, "the stop is heard", func() bool { v.renew(); return v.holder.View().Laws.Newest().Phase == lease.Stopped })
+			await.True(b, "the stop is received", func() bool { v.renew(); return v.holder.View().Laws.Newest().Phase == lease.Stopped })
 			v.halt()
 			if err := await.Receive(t, "the end of the stop", done); err != nil || time.Now().Before(leaseEnd) {
 				t.Errorf("stop returned %v, %v before its lease is over", err, time.Until(leaseEnd))

@@ -211,7 +211,7 @@ func (f *flagList) toMeet(s Spec) {
 	f.time("--warmup", s.Warmup, 0)
 }
 
-// Describe returns what the spec alone tells of the run.
+// Describe returns what the spec alone says of the run.
 func (s Spec) Describe() report.Description {
 	return report.Description{Setting: s.Setting(), CreatedBy: s.CreatedBy}
 }

@@ -49,7 +49,7 @@ func (s Spec) origin() Origin {
 }
 
 // asGiven returns the spec without what the file of its flows says, where flags add to the file or replace all rates.
-// The origin tells the rest.
+// The origin says the rest.
 func (s Spec) asGiven() Spec {
 	o := s.Origin
 	if o == nil {

@@ -26,7 +26,7 @@ const (
 	MaxDuration      = 5 * 365 * 24 * time.Hour // longer times in µs leave the exact range of the scripts
 )
 
-// How long a worker goes on that hears nothing from Redis.
+// How long a worker goes on that receives nothing from Redis.
 const (
 	LossPermit = "permit" // it sends its own slots for PermitFor
 	LossStop   = "stop"   // it sends them for StopLease

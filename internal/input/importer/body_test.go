@@ -54,7 +54,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-// TestTypeOfPostData: a recording may tell the type of a body apart from its headers.
+// TestTypeOfPostData: a recording may have the type of a body outside of its headers.
 func TestTypeOfPostData(t *testing.T) {
 	for more, want := range map[string]string{
 		`, "postData": {"mimeType": "text/plain", "text": "a"}`:                                                                        "header: {Content-Type: text/plain}, body: a",

@@ -159,7 +159,7 @@ func formFile(name string) ([]byte, error) {
 	return body, nil
 }
 
-// typeOfFile returns the type that curl tells by the end of a name; "" = none.
+// typeOfFile returns the type that curl derives from the end of a name; "" = none.
 func typeOfFile(name string) string {
 	return map[string]string{
 		".gif": "image/gif", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".svg": "image/svg+xml",

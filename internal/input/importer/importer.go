@@ -6,7 +6,7 @@
 //	os.WriteFile("shop.yaml", text, 0o600)
 //
 // Guarantees: the same input makes the same text. workload.YAML reads it, and its steps are valid requests. Values of
-// headers, parameters and fields whose names tell of a secret are not in it, unless it is made of targets or of a log:
+// headers, parameters and fields whose names show a secret are not in it, unless it is made of targets or of a log:
 // then those of headers are not. Memory is bounded: see Most. It opens no files but those that a
 // curl command names with -F, and those of bodies.
 package importer
@@ -58,7 +58,7 @@ func Most(format string) int64 {
 // Options say how an input is read. Only Name has to be set.
 type Options struct {
 	Name     string // of the input, for errors and comments
-	Format   string // one of Formats; "" = the content tells
+	Format   string // one of Formats; "" = the content shows it
 	Base     string // URL to send to, instead of the first one that was recorded; a log needs it
 	OnlyHost string // of a HAR file, with its port if the URLs have one; "" = that of the first entry
 	NoStatic bool   // leave out the images, fonts, styles and scripts of a HAR file
@@ -72,7 +72,7 @@ func Workload(in io.Reader, o Options) ([]byte, error) {
 	content := bufio.NewReaderSize(in, 64<<10)
 	if o.Format == "" {
 		var err error
-		if o.Format, err = tell(content); err != nil {
+		if o.Format, err = formatOf(content); err != nil {
 			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
 	}
@@ -154,8 +154,8 @@ var (
 	beginsCurl   = regexp.MustCompile(`^(?:\$ )?curl(?:\.exe)?(?:\s|\\|$)`)
 )
 
-// tell tells the format by the first line that is no comment.
-func tell(in *bufio.Reader) (string, error) {
+// formatOf finds the format by the first line that is no comment.
+func formatOf(in *bufio.Reader) (string, error) {
 	head, err := in.Peek(in.Size())
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err

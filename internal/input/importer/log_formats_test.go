@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestImportLogs: each format is told by its lines, and its requests are read. The lines are of the formats' documents.
+// TestImportLogs: each format is recognized by its lines, and its requests are read. The lines are of the formats'
+// documents.
 func TestImportLogs(t *testing.T) {
 	const w3c = "#Version: 1.0\n#Fields: date time "
 	for name, c := range map[string]struct {
@@ -74,8 +75,8 @@ func TestImportLogs(t *testing.T) {
 	}
 }
 
-// TestImportTellsLogs: JSON lines are a log if they have a time, and else targets.
-func TestImportTellsLogs(t *testing.T) {
+// TestImportRecognizesLogs: JSON lines are a log if they have a time, and else targets.
+func TestImportRecognizesLogs(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"method": "GET", "url": "http://a/"}`:                                 "targets",
 		`{"method": "GET", "url": "http://a/", "time": "2026-01-31T12:00:00Z"}`: "pattern",

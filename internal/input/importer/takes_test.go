@@ -71,7 +71,8 @@ func TestNoTakes(t *testing.T) {
 	}
 }
 
-// TestSecretsOfRequests: fields and parameters whose names tell of a secret are columns of a data file, one for each value.
+// TestSecretsOfRequests: fields and parameters whose names show a secret are columns of a data file, one for each
+// value.
 func TestSecretsOfRequests(t *testing.T) {
 	for command, want := range map[string][]string{
 		`curl http://a/ -d 'user=ann&password=hunter2'`:                                                {"#     password\ndata:\n  secrets: {csv: secrets.csv}\n", `form: {user: ann, password: "${secrets.password}"}`},

@@ -1,4 +1,4 @@
-// Package preview tells what a schedule will ask for, before a run exists: its figures, and a plot as text.
+// Package preview shows what a schedule will ask for, before a run exists: its figures, and a plot as text.
 //
 //	s := spec.Spec{Profile: "sine:mean=1k,amplitude=400,period=1m"}
 //	shown, err := preview.Of(s)

@@ -63,7 +63,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestPickIsShown: whoever reads shares is told that they hold on average.
+// TestPickIsShown: the text says that shares hold on average.
 func TestPickIsShown(t *testing.T) {
 	s := spec.Spec{QPS: pacer.PerSecond(10), Target: targets.Spec{Pick: targets.PickRandom, Flows: []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}}}}}}
 	r, err := Of(s, true, nil, time.Now())

@@ -32,7 +32,7 @@ const (
 	saysError   = 7
 )
 
-// errSilent says that a server does not tell.
+// errSilent says that a server does not say what it offers.
 var errSilent = errors.New("the server does not tell what it offers (reflection); give --proto FILE")
 
 // reflection asks each server for the services that are called there.

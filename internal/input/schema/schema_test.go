@@ -65,7 +65,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestReflection: a server of gRPC's own library, and ours, tell what a method takes.
+// TestReflection: a server of gRPC's own library, and ours, say what a method takes.
 func TestReflection(t *testing.T) {
 	s := rpctest.Start(t)
 	echo, err := arrivals.Start(arrivals.Options{Echo: arrivals.Calls})

@@ -109,7 +109,7 @@ func formText(text string) string {
 		}
 		name, rest, closed := strings.Cut(after, "}")
 		if !closed {
-			return b.String() + "${" + name // an error that the check of the step tells
+			return b.String() + "${" + name // an error that the check of the step reports
 		}
 		b.WriteString("${" + name + "}")
 		text = rest

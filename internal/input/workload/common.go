@@ -33,7 +33,7 @@ func (c Common) Add(s *targets.Step) {
 	}
 }
 
-// ofStatus reports whether a check says which statuses are good. wire.CheckStep tells what is wrong with it.
+// ofStatus reports whether a check says which statuses are good. wire.CheckStep says what is wrong with it.
 func ofStatus(text string) bool {
 	l, err := check.Parse([]string{text})
 	return err == nil && l.Statuses()

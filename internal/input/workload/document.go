@@ -105,7 +105,7 @@ func yamlOf(content []byte) []byte {
 // escapes matches the escapes of JSON that yamlOf has to look at.
 var escapes = regexp.MustCompile(`(?i)(?:\\ud[89a-f][0-9a-f]{2})+|\\[^u]`)
 
-// syntax returns an error of the YAML parser. It tells the line, and of the first line not even that.
+// syntax returns an error of the YAML parser. Its text names the line, unless that is the first one.
 func (d *document) syntax(content []byte, err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1

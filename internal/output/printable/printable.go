@@ -20,7 +20,7 @@ import (
 	"unicode/utf16"
 )
 
-// steers tells whether a character is a control character in this sense.
+// steers reports whether a character is a control character in this sense.
 func steers(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) }
 
 // Line makes s part of one line: it replaces control characters by spaces.
@@ -43,8 +43,8 @@ func Fprintf(w io.Writer, format string, args ...any) (int, error) {
 			lines[i] = Line(err.Error())
 		} else if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
 			lines[i] = Line(v.String())
-		} else if told, is := arg.(fmt.Stringer); is && v.Kind() == reflect.Struct {
-			lines[i] = Line(told.String())
+		} else if stringer, is := arg.(fmt.Stringer); is && v.Kind() == reflect.Struct {
+			lines[i] = Line(stringer.String())
 		}
 	}
 	return fmt.Fprintf(w, format, lines...)

@@ -14,7 +14,7 @@ import (
 // seen, and no UTF-8.
 const hostile = "a\x1b]0;title\ab\x1b[2J\u009b31m\r\n\t\b\x00\x7f\u202e\u2066\u200b\ufeff\u2028\u2029\U000e0041\x9b\xff\xc2z"
 
-// clean tells whether a text has none of them, except allowed ones.
+// clean reports whether a text has none of them, except allowed ones.
 func clean(s, allowed string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return steers(r) && !strings.ContainsRune(allowed, r) })
 }

@@ -2,7 +2,7 @@
 //
 //	tab := browsertest.Start(t).Open(t, "report.html", browsertest.Look{Dark: true})
 //	title := browsertest.Value[string](tab, "document.title")
-//	said := tab.Heard() // console output and requests of the page
+//	said := tab.Log() // console output and requests of the page
 //
 // Visit opens an address of a server in the same way. The browser reaches no other machine: it resolves no names.
 package browsertest
@@ -69,7 +69,7 @@ type Tab struct {
 	ctx context.Context
 
 	mu    sync.Mutex
-	heard []string // console output and requests of the page
+	lines []string // console output and requests of the page
 }
 
 // Open opens a file, and returns when the page and its script are loaded.
@@ -95,13 +95,13 @@ func (b *Browser) Visit(t testing.TB, address string, look Look) *Tab {
 	return b.open(t, address, func(asked string) bool { return strings.HasPrefix(asked, origin) }, look)
 }
 
-// open opens an address. own tells which requests the page may make.
+// open opens an address. own reports which requests the page may make.
 func (b *Browser) open(t testing.TB, address string, own func(string) bool, look Look) *Tab {
 	t.Helper()
 	ctx, closeTab := chromedp.NewContext(b.ctx)
 	t.Cleanup(closeTab)
 	tab := &Tab{t: t, ctx: ctx}
-	if err := chromedp.Listen(ctx, func(event any) { tab.hear(own, event) }); err != nil {
+	if err := chromedp.Listen(ctx, func(event any) { tab.record(own, event) }); err != nil {
 		t.Fatalf("open a tab: %v", err)
 	}
 	tab.Look(look)
@@ -131,8 +131,8 @@ func (tab *Tab) Look(look Look) {
 	}))
 }
 
-// hear records what no page may do.
-func (tab *Tab) hear(own func(string) bool, event any) {
+// record keeps what no page may do.
+func (tab *Tab) record(own func(string) bool, event any) {
 	said := ""
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -154,16 +154,16 @@ func (tab *Tab) hear(own func(string) bool, event any) {
 	}
 	if said != "" {
 		tab.mu.Lock()
-		tab.heard = append(tab.heard, said)
+		tab.lines = append(tab.lines, said)
 		tab.mu.Unlock()
 	}
 }
 
-// Heard returns the console output and the requests of the page.
-func (tab *Tab) Heard() []string {
+// Log returns the console output and the requests of the page.
+func (tab *Tab) Log() []string {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
-	return append([]string(nil), tab.heard...)
+	return append([]string(nil), tab.lines...)
 }
 
 // Do does something with the page.
@@ -172,7 +172,7 @@ func (tab *Tab) Do(actions ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := await.Within(tab.ctx, tab.t)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
-		tab.t.Fatalf("page: %v; it said %q", err, tab.Heard())
+		tab.t.Fatalf("page: %v; it said %q", err, tab.Log())
 	}
 }
 
@@ -183,7 +183,7 @@ func Value[T any](tab *Tab, expression string) T {
 	defer cancel()
 	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
-		tab.t.Fatalf("evaluate %.200s: %v; the page said %q", expression, err, tab.Heard())
+		tab.t.Fatalf("evaluate %.200s: %v; the page said %q", expression, err, tab.Log())
 	}
 	return v
 }

@@ -22,9 +22,9 @@ func (s *stage) cutOff(w way) {
 	s.network.lose(s.port(), w.calls, w.replies)
 }
 
-// heard is how long a worker may need after a cut until a call succeeds. It gives up an attempt after 250 ms and waits
-// for as long. The first answer only says that it must ask again.
-const heard = 600 * time.Millisecond
+// contactTime is how long a worker may need after a cut until a call succeeds. It gives up an attempt after 250 ms and
+// waits for as long. The first answer only says that it must ask again.
+const contactTime = 600 * time.Millisecond
 
 // phi is the rate of the workers that can be cut off: their leases are for it.
 func (s *stage) phi() float64 { return float64(s.qps) * float64(s.cut) / float64(s.workers) }
@@ -71,10 +71,10 @@ func cutScenarios() []scenario {
 		name: "pause and resume while 3 of 8 are cut off", cut: 3, lasts: 11 * time.Second, play: func(s *stage) {
 			s.cutOff(ways()[2])
 			s.last(1500 * time.Millisecond)
-			s.rate(s.change("pause", name), s.unheard(0))
+			s.rate(s.change("pause", name), s.rateDuringCut(0))
 			s.last(1500 * time.Millisecond)
 			s.heal()
-			s.last(heard)
+			s.last(contactTime)
 			s.rate(s.web.Now(), 0)
 			s.last(time.Second)
 			s.rate(s.change("resume", name), float64(s.qps))
@@ -91,9 +91,9 @@ func cutScenarios() []scenario {
 	})
 }
 
-// unheard returns the rate while workers that are cut off do not hear of a change. Each of them still sends its part
-// of the previous rate.
-func (s *stage) unheard(rate float64) float64 {
+// rateDuringCut returns the rate while workers that are cut off do not receive a change. Each of them still sends its
+// part of the previous rate.
+func (s *stage) rateDuringCut(rate float64) float64 {
 	cut := float64(s.cut) / float64(s.workers)
 	return (1-cut)*rate + cut*float64(s.qps)
 }
@@ -110,13 +110,13 @@ func duringCut(what string, rates ...int64) scenario {
 				s.last(150 * time.Millisecond)
 			}
 			last = float64(rate)
-			s.rate(s.change("set-rate", name, fmt.Sprint(rate)), s.unheard(last))
+			s.rate(s.change("set-rate", name, fmt.Sprint(rate)), s.rateDuringCut(last))
 		}
 		s.last(1500 * time.Millisecond)
 		s.promise(s.fault-int64(time.Second), s.web.Now(), share)
-		s.rate(s.web.Now(), max(last, s.unheard(last)))
+		s.rate(s.web.Now(), max(last, s.rateDuringCut(last)))
 		s.heal()
-		s.last(heard)
+		s.last(contactTime)
 		s.rate(s.web.Now(), last)
 		s.promise(s.web.Now(), s.ends(), share)
 	}}

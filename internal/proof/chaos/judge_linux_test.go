@@ -39,7 +39,7 @@ func (s *stage) judge() {
 		s.allow(float64(r.Audit.Overrun), "fired before the change could be learned")
 	}
 	if s.overrun > 0 {
-		s.allow(min(float64(r.Audit.Overrun), float64(s.qps)*s.overrun.Seconds()), "fired before they had heard of the change")
+		s.allow(min(float64(r.Audit.Overrun), float64(s.qps)*s.overrun.Seconds()), "fired before they had received the change")
 	}
 	s.bound(times, r)
 	s.account(r.Audit, r.Errors[targets.ClassCanceled])
@@ -124,7 +124,7 @@ func (s *stage) clockError(late int64) int64 {
 //	asked ≤ Rmax·(stop − start) + 1
 //	arrived ≤ asked + overrun
 //
-// If only the laws in Redis tell the rate, their integral takes the place of Rmax·(stop − start).
+// If only the laws in Redis say the rate, their integral takes the place of Rmax·(stop − start).
 func (s *stage) whole(a report.Audit) {
 	s.t.Helper()
 	most := int64(s.law.most()*float64(s.stoppedAt-s.startedAt)/1e9) + 1

@@ -13,7 +13,7 @@ import (
 // inTime is the longest time until a command takes effect, even while the run is being restored.
 const inTime = 500 * time.Millisecond
 
-// promptStop bounds a stop that every worker can hear.
+// promptStop bounds a stop that every worker can receive.
 const promptStop = 2500 * time.Millisecond
 
 // lostScenarios: Redis has lost the run, and a user gives commands before the earlier leases have ended.
@@ -50,7 +50,7 @@ func lostScenarios() []scenario {
 				s.stops()
 			})
 		}},
-		{name: "FLUSHALL and stop, heard 2 s later", lasts: 20 * time.Second, play: func(s *stage) {
+		{name: "FLUSHALL and stop, received 2 s later", lasts: 20 * time.Second, play: func(s *stage) {
 			s.asleep(func() {
 				s.stopped = true
 				if p := start(s.t, nil, s.url, "loadctl", "stop", name); p.ends() != 104 {
@@ -59,7 +59,7 @@ func lostScenarios() []scenario {
 				s.last(500 * time.Millisecond)
 				s.rate(s.web.Now(), 0) // from now on nothing is asked for; the workers are asleep
 				s.wake()
-				s.allow(float64(s.qps)*inTime.Seconds(), "until they have heard that it was stopped")
+				s.allow(float64(s.qps)*inTime.Seconds(), "until they have received the stop")
 			})
 		}},
 	}
@@ -136,6 +136,6 @@ func (s *stage) bygone() {
 		s.t.Errorf("the run is %s, %v", text, err)
 	}
 	if n := s.redis.Client().Exists(s.t.Context(), run.KeysOf(name).Stopped).Val(); n > 0 {
-		s.t.Error("word that it was stopped is left, though it has been heard")
+		s.t.Error("the note that it was stopped is left, though it has been read")
 	}
 }

@@ -66,7 +66,7 @@ type stage struct {
 	interrupted *process      // the worker that was sent Ctrl-C
 	frozen      *process      // the worker that was frozen
 	stopped     bool          // the run ends by stop
-	asLawsSay   bool          // only the laws in Redis tell the rate that was asked for
+	asLawsSay   bool          // only the laws in Redis say the rate that was asked for
 	overrun     time.Duration // how long workers may send overrun: they slept when the rate changed
 	counted     bool          // what was asked for is known to within a fifth of a second
 	adrift      bool          // the clock of Redis differs from that of the arrivals
@@ -173,15 +173,15 @@ func (s *stage) goesOn() {
 	s.t.Helper()
 	for range 2 { // with the second call a worker has what the first one brought
 		since := time.Now()
-		await.True(s.t, "calls of all workers", func() bool { return s.heard(since) })
+		await.True(s.t, "calls of all workers", func() bool { return s.called(since) })
 	}
 	from := s.web.Count()
 	await.True(s.t, "arrivals after the fault", func() bool { return s.web.Count() >= from+s.qps })
 	s.stopped, s.stoppedAt = true, s.change("stop", name)
 }
 
-// heard reports whether Redis has the run, and has heard of all workers that are left since an instant.
-func (s *stage) heard(since time.Time) bool {
+// called reports whether Redis has the run, and all workers that are left have called it since an instant.
+func (s *stage) called(since time.Time) bool {
 	r, err := run.Open(s.t.Context(), s.redis.Client(), name)
 	if err != nil {
 		return false

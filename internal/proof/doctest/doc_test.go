@@ -47,7 +47,7 @@ type document struct {
 	name, text string
 }
 
-// superseded tells that a page is history: the things that it names may be gone.
+// superseded marks a page that is history: the things that it names may be gone.
 func (d document) superseded() bool {
 	_, rest, _ := strings.Cut(d.text, "\n\n") // behind the title
 	return strings.HasPrefix(rest, "**Superseded")
@@ -252,7 +252,7 @@ func TestCommandsAndFlags(t *testing.T) {
 		all = append(all, flags[name]...)
 		ofCobra := strings.HasSuffix(name, " help") || strings.HasSuffix(name, " completion")
 		if !ofCobra && !strings.Contains(readme, "`"+name) {
-			t.Errorf("README.md does not tell of %s", name)
+			t.Errorf("README.md does not name %s", name)
 		}
 	}
 	used := regexp.MustCompile("(?m)(?:^|`|\\$ )(loadctl|loadworker) ([a-z][a-z-]*)([^`\n]*)")
@@ -391,7 +391,7 @@ func TestRooms(t *testing.T) {
 func TestFolders(t *testing.T) {
 	imports := imports(t)
 	table, _ := folders(t)
-	told := map[string]bool{}
+	listed := map[string]bool{}
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
@@ -404,7 +404,7 @@ func TestFolders(t *testing.T) {
 		slices.Sort(named)
 		words := strings.Trim(span.ReplaceAllString(cells[3], ""), " ,\n") // such as "most"
 		for _, m := range span.FindAllStringSubmatch(cells[1], -1) {
-			told[m[1]] = true
+			listed[m[1]] = true
 			got, there := imports[m[1]]
 			if !there {
 				t.Errorf("%s is no package", m[1])
@@ -423,8 +423,8 @@ func TestFolders(t *testing.T) {
 		below, internal := strings.CutPrefix(folder, "internal/")
 		room := internal && !strings.Contains(below, "/")                                 // its doc.go
 		inside := strings.Count(below, "/") > 1 || strings.HasPrefix(folder, "examples/") // helpers of a package's tests
-		if !told[folder] && !inside && !room {
-			t.Errorf("the table does not tell of %s", folder)
+		if !listed[folder] && !inside && !room {
+			t.Errorf("the table does not name %s", folder)
 		}
 	}
 }

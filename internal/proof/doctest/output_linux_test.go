@@ -51,7 +51,7 @@ func TestOutputs(t *testing.T) {
 	}
 	for command := range schemas.of {
 		if !slices.Contains(commands, command) {
-			t.Errorf("docs/json.md tells of %s, which prints no JSON", command)
+			t.Errorf("docs/json.md names %s, which prints no JSON", command)
 		}
 	}
 	for name, schema := range schemas.strict {
@@ -98,7 +98,7 @@ func (o *outputs) await(command string, wanted func(doc any) bool) {
 	await.True(o.t, command+" to be as wanted", func() bool { return wanted(o.print(command)) })
 }
 
-// is tells whether a document has a member with this value.
+// is reports whether a document has a member with this value.
 func is(name string, value any) func(doc any) bool {
 	return func(doc any) bool {
 		object, _ := doc.(map[string]any)
@@ -106,7 +106,7 @@ func is(name string, value any) func(doc any) bool {
 	}
 }
 
-// one tells whether one of an array's elements is as wanted.
+// one reports whether one of an array's elements is as wanted.
 func one(wanted ...func(any) bool) func(doc any) bool {
 	return func(doc any) bool {
 		array, _ := doc.([]any)
@@ -114,7 +114,7 @@ func one(wanted ...func(any) bool) func(doc any) bool {
 	}
 }
 
-// all tells whether everything is as wanted.
+// all reports whether everything is as wanted.
 func all(wanted ...func(any) bool) func(doc any) bool {
 	return func(doc any) bool {
 		return !slices.ContainsFunc(wanted, func(w func(any) bool) bool { return !w(doc) })

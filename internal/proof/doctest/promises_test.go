@@ -40,7 +40,7 @@ func TestPromisesAreInTheirTier(t *testing.T) {
 	}
 }
 
-// skips tells whether a test begins by leaving itself to make test-all.
+// skips reports whether a test begins by leaving itself to make test-all.
 func skips(body string) bool {
 	first := strings.TrimSpace(body)
 	return strings.HasPrefix(first, "nightly(t)") || strings.HasPrefix(first, "if testing.Short() {\n\t\tt.Skip(")

@@ -330,7 +330,7 @@ func TestSchemasDescribe(t *testing.T) {
 			t.Errorf("docs/schema/%s.schema.json does not say that it is of draft 2020-12", name)
 		}
 		if !slices.Contains(used, name) {
-			t.Errorf("docs/json.md does not tell which command prints docs/schema/%s.schema.json", name)
+			t.Errorf("docs/json.md does not say which command prints docs/schema/%s.schema.json", name)
 		}
 		described(schema)
 	}
@@ -340,18 +340,18 @@ func TestSchemasDescribe(t *testing.T) {
 func TestReportPage(t *testing.T) {
 	t.Parallel()
 	schema, page := loadSchemas(t).published["report"], read(t, "docs/report.md")
-	var told func(at *jsonschema.Schema)
-	told = func(at *jsonschema.Schema) {
+	var documented func(at *jsonschema.Schema)
+	documented = func(at *jsonschema.Schema) {
 		for name := range at.Properties {
 			if !strings.Contains(page, "`"+name+"`") {
-				t.Errorf("docs/report.md does not tell of %s", name)
+				t.Errorf("docs/report.md does not explain %s", name)
 			}
 		}
 		for _, p := range parts(at) {
-			told(p)
+			documented(p)
 		}
 	}
-	told(schema)
+	documented(schema)
 	var classes []string
 	for _, class := range schema.Properties["errors"].PropertyNames.Ref.AnyOf[0].Enum.Values {
 		classes = append(classes, class.(string))
@@ -361,7 +361,7 @@ func TestReportPage(t *testing.T) {
 	}
 	for _, class := range classes {
 		if !strings.Contains(page, "`"+class+"`") {
-			t.Errorf("docs/report.md does not tell of the class %s", class)
+			t.Errorf("docs/report.md does not explain the class %s", class)
 		}
 	}
 }

@@ -102,7 +102,7 @@ type session struct {
 // server is identified by the command that starts it.
 type server struct {
 	command, addr string
-	stays         bool // until it is told to end
+	stays         bool // until a signal ends it
 }
 
 // newSession provides Redis and a counting server, unless the session starts them itself.
@@ -282,7 +282,7 @@ func (p *process) compare() {
 	}
 }
 
-// appears tells whether the words of a line appear in order in one line of the text. Words with a digit or an @
+// appears reports whether the words of a line appear in order in one line of the text. Words with a digit or an @
 // (figures, times, host names) are not compared, nor are bars of a plot and "…".
 func appears(line, text string) bool {
 	var words []string

@@ -75,7 +75,7 @@ func TestWorkloadSchema(t *testing.T) {
 		"flows: {f: [s: {get: 'http://a/'}]}\nflow: {}",
 		"flows: {f: [s: {get: 'http://a/'}]}\ndata: {u: {csv: a, pik: once}}",
 		fmt.Sprintf(step, "gett: /"), fmt.Sprintf(step, "weight: 1"), fmt.Sprintf(step, "name: x"),
-		// What is wrong in other ways, and a schema can tell.
+		// What is wrong in other ways, and a schema can find.
 		"base: http://a", "flows: {}", "flows: {f: []}", "flows: {f: [s: {}]}", "flows: {f: [{s: {get: 'http://a/'}, t: {get: 'http://a/'}}]}",
 		"flows: {f: [s: {get: items}]}", "flows: {f: [s: {method: GET}]}", fmt.Sprintf(step, "url: 'http://a/'"), fmt.Sprintf(step, "post: 'http://a/'"), fmt.Sprintf(step, "method: GET"),
 		fmt.Sprintf(step, "at: 0s, after: 0s"), fmt.Sprintf(step, "json: 1, body: x"), fmt.Sprintf(step, "form: {a: 1}, body: x"), fmt.Sprintf(step, "take: {a: b c}"),
@@ -94,7 +94,7 @@ func TestWorkloadSchema(t *testing.T) {
 	}
 }
 
-// TestWorkloadSchemaDescribes: every key of the schema has a description, and docs/workloads.md tells of it.
+// TestWorkloadSchemaDescribes: every key of the schema has a description, and docs/workloads.md explains it.
 func TestWorkloadSchemaDescribes(t *testing.T) {
 	t.Parallel()
 	schema, page := workloadSchema(t), read(t, "docs/workloads.md")
@@ -112,7 +112,7 @@ func TestWorkloadSchemaDescribes(t *testing.T) {
 				t.Errorf("%s has no description", member.Location)
 			}
 			if !strings.Contains(page, "`"+name) {
-				t.Errorf("docs/workloads.md does not tell of the key %s", name)
+				t.Errorf("docs/workloads.md does not explain the key %s", name)
 			}
 		}
 	}

@@ -57,13 +57,13 @@ func TestArchiveIsTheRun(t *testing.T) {
 	}
 	if len(r.Thresholds) != 2 || r.WarmupS != 1 || r.Limiter == "" || len(r.Described.Commands) != 3 || len(r.Described.Flags) == 0 || len(r.Workers) != 1 ||
 		len(r.Workers[0].Verdicts) == 0 || r.Errors["status"] == 0 || code != 99 {
-		t.Errorf("exit code %d, %s: the run has not all that is to be told: %+v", code, says, r)
+		t.Errorf("exit code %d, %s: the run has not all that is to be reported: %+v", code, says, r)
 	}
 	b.redis.Kill()
 	for format, want := range live {
-		out, told, exit := b.try("report", archive, "-o", format)
-		if out != want || told != says || exit != code {
-			t.Errorf("%s: exit code %d, want %d; %q, want %q\n%.3000s\nwant\n%.3000s", format, exit, code, told, says, out, want)
+		out, stderr, exit := b.try("report", archive, "-o", format)
+		if out != want || stderr != says || exit != code {
+			t.Errorf("%s: exit code %d, want %d; %q, want %q\n%.3000s\nwant\n%.3000s", format, exit, code, stderr, says, out, want)
 		}
 		// The worker's own output is the same too, except for the program that wrote it.
 		written, err := os.ReadFile(files[format])
@@ -176,15 +176,15 @@ func TestHostileFiles(t *testing.T) {
 	} {
 		for _, args := range [][]string{{"report", path}, {"compare", path, path}} {
 			begun := time.Now()
-			out, told, code, most := loadctlMemory(t, args...)
-			if code != 104 || out != "" || strings.Count(told, "\n") != 1 || !strings.HasPrefix(told, "error: ") || !strings.Contains(told, says) || len(told) > 1_000 {
-				t.Errorf("%q: exit code %d, %q, want %q", args, code, told, says)
+			out, stderr, code, most := loadctlMemory(t, args...)
+			if code != 104 || out != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "error: ") || !strings.Contains(stderr, says) || len(stderr) > 1_000 {
+				t.Errorf("%q: exit code %d, %q, want %q", args, code, stderr, says)
 			}
-			unsteered(t, path, told)
+			unsteered(t, path, stderr)
 			if took := time.Since(begun); most > 300<<20 || acceptance() && took > 30*time.Second {
 				t.Errorf("%q: %d MB, %v", args, most>>20, took)
 			}
-			t.Logf("%q: %d MB, %v: %.150q", args, most>>20, time.Since(begun).Round(time.Millisecond), told)
+			t.Logf("%q: %d MB, %v: %.150q", args, most>>20, time.Since(begun).Round(time.Millisecond), stderr)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (b *bed) pair(name string, urls []string, args ...string) []*process {
 }
 
 // allSent checks that a run that has ended sent all that was asked for, however often that changed. On a busy machine a
-// worker may hear late of a stop, and a stop drops what is late; the audit counts both.
+// worker may receive a stop late, and a stop drops what is late; the audit counts both.
 func (b *bed) allSent(name string) {
 	b.t.Helper()
 	r := b.report(name)
@@ -269,7 +269,7 @@ func TestClusterWithoutTheOwner(t *testing.T) {
 			b.started(b.web.Count() + 2*clusterRate)
 			c.back(b.redis)
 			back := time.Now()
-			await.True(t, "both workers to be heard of again", func() bool { return b.heard(name, back) == 2 })
+			await.True(t, "another call of both workers", func() bool { return b.calledSince(name, back) == 2 })
 			control := run.KeysOf(name).Control
 			await.True(t, "both workers to listen", func() bool {
 				return b.redis.Client().PubSubNumSub(t.Context(), control).Val()[control] == 2
@@ -285,8 +285,8 @@ func TestClusterWithoutTheOwner(t *testing.T) {
 	}
 }
 
-// heard returns how many members have called since then; 0 while the run cannot be read.
-func (b *bed) heard(name string, since time.Time) (n int) {
+// calledSince returns how many members have called since then; 0 while the run cannot be read.
+func (b *bed) calledSince(name string, since time.Time) (n int) {
 	b.t.Helper()
 	if _, _, code := b.try("status", name); code != 0 {
 		return 0

@@ -69,7 +69,7 @@ func TestWorkerHasOneConnection(t *testing.T) {
 			for range 4 {
 				await.True(t, want, func() bool { return fmt.Sprint(connections(t, b.redis)) == want })
 				since := time.Now()
-				await.True(t, "another call of each", func() bool { // told by a process: the test would have connections too
+				await.True(t, "another call of each", func() bool { // asked by another process: the test would have connections too
 					return !slices.ContainsFunc(b.status(name).Workers, func(w run.Worker) bool { return !w.LastSeen.After(since) })
 				})
 			}

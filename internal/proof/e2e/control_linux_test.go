@@ -47,7 +47,7 @@ func (b *bed) change(args ...string) run.Change {
 }
 
 // still returns how many requests have arrived of a paused run, and checks that no more arrive. A worker that calls
-// Redis for the second time knows the reply to its first call, so it has heard of the pause.
+// Redis for the second time knows the reply to its first call, so it has received the pause.
 func (b *bed) still(name string) int64 {
 	b.t.Helper()
 	b.renewed(name)
@@ -143,7 +143,7 @@ func (b *bed) askedAt(name string, at time.Time) int64 {
 }
 
 // TestManyChangesAddUp: after many changes of the rate, what arrives is the integral of the rate, and what workers sent
-// before they heard of a cut.
+// before they received a cut.
 func TestManyChangesAddUp(t *testing.T) {
 	nightly(t)
 	besides(t)
@@ -352,7 +352,7 @@ func TestKilledShare(t *testing.T) {
 		name   string
 		permit time.Duration
 		says   bool
-		back   time.Duration // time from the kill, or until Redis is told of it, until the rate is back
+		back   time.Duration // time from the kill, or until Redis is informed of it, until the rate is back
 	}{
 		{"waited for", 3 * time.Second, false, 4 * time.Second},
 		{"removed", time.Minute, true, time.Second},

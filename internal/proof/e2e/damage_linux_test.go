@@ -153,7 +153,7 @@ func (b *bed) damaged(part, how string, damage func(ctx context.Context, c rdb.C
 			d.more(b.t, rate/4)
 		}
 		if said["stop x"] = b.clear(part+" "+how, "stop", "x"); !strings.HasPrefix(said["stop x"], "0") {
-			code = 105 // nobody can stop the run, but its workers end when they are told to
+			code = 105 // nobody can stop the run, but its workers end on a signal
 			for _, p := range fleet {
 				p.signal(syscall.SIGTERM)
 			}
@@ -220,7 +220,7 @@ func (b *bed) clear(what string, args ...string) string {
 	return fmt.Sprint(code, " ", stderr)
 }
 
-// ends waits for the end of a worker, and checks its exit code. A worker that does not end as it was told says what is
+// ends waits for the end of a worker, and checks its exit code. A worker that does not end as it should says what is
 // wrong.
 func (p *process) ends(what string, code int) {
 	p.t.Helper()

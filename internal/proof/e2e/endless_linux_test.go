@@ -66,7 +66,7 @@ func TestEndlessHeads(t *testing.T) {
 				t.Errorf("%d MB, want at most %d", most>>20, mostMemory>>20)
 			}
 			if !strings.Contains(p.Stdout.String(), `"head-limit": `) {
-				t.Errorf("the class is not told: %s", p.Stderr.String())
+				t.Errorf("the class is not shown: %s", p.Stderr.String())
 			}
 		})
 	}

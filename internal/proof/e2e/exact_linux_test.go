@@ -9,8 +9,8 @@ import (
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 )
 
-// acceptance tells whether this is the acceptance run (make acceptance): full size, on a quiet machine, with bounds on
-// time. In daily runs the same tests are small and check what holds on a busy machine too: counts, sums, states.
+// acceptance reports whether this is the acceptance run (make acceptance): full size, on a quiet machine, with bounds
+// on time. In daily runs the same tests are small and check what holds on a busy machine too: counts, sums, states.
 func acceptance() bool { return os.Getenv("LOADCTL_E2E") == "full" }
 
 // scale returns the daily size or the size of the acceptance run.

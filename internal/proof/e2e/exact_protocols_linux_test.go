@@ -87,7 +87,7 @@ func protocols(t *testing.T) map[string]protocol {
 				}
 			}},
 		"grpc messages": messagesOf(rpctest.Start(t), "FullDuplexCall", `{"responseParameters": [{"size": 3}, {"size": ${random 10 20}}]}`, 2, "--reply", "messages 2", "--check", "size > 10B"),
-		"grpc tells":    messagesOf(rpctest.Start(t), "StreamingInputCall", `{"payload": {"body": "aGVsbG8="}}`, 0),
+		"grpc one-way":  messagesOf(rpctest.Start(t), "StreamingInputCall", `{"payload": {"body": "aGVsbG8="}}`, 0),
 	}
 }
 
@@ -169,7 +169,7 @@ func (p protocol) whole(b *bed) {
 	if p.unanswered { // the server may still be reading
 		await.True(b.t, "the last request", func() bool { return p.count() >= r.Audit.Sent })
 	}
-	// Overrun is what a worker without a processor sent before it heard of the new rate.
+	// Overrun is what a worker without a processor sent before it received the new rate.
 	if n, a := p.count(), r.Audit; n != requests+a.Overrun || acceptance() && a.Overrun > 0 || a.Sent != n || a.Completed != n || !r.Complete || len(r.Errors) > 0 {
 		b.t.Errorf("%d arrived, %+v, errors %v, complete %v", n, a, r.Errors, r.Complete)
 	}

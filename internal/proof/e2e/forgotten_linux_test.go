@@ -13,7 +13,7 @@ import (
 )
 
 // TestForgottenProcess: a worker joins, sends, and ends after the last state that Redis has saved. After a crash Redis
-// does not know it. The worker has saved no file, because its counts were published. Other workers have heard of it,
+// does not know it. The worker has saved no file, because its counts were published. Other workers know it,
 // so the report says that it is missing.
 func TestForgottenProcess(t *testing.T) {
 	t.Parallel()
@@ -34,7 +34,7 @@ func TestForgottenProcess(t *testing.T) {
 		}
 		return false
 	})
-	b.heardOf("x", 3)
+	b.know("x", 3)
 	late.signal(syscall.SIGTERM)
 	late.wait(105)
 	b.redis.Kill()
@@ -104,11 +104,11 @@ func TestOldState(t *testing.T) {
 	}
 }
 
-// heardOf waits until each worker of a run has published that it has heard of n processes.
-func (b *bed) heardOf(name string, n int64) {
+// know waits until each worker of a run has published that it knows n processes.
+func (b *bed) know(name string, n int64) {
 	b.t.Helper()
 	await.True(b.t, "word of all processes", func() bool {
-		told := int64(0)
+		knowing := int64(0)
 		for name, text := range b.redis.Client().HGetAll(b.t.Context(), run.KeysOf(name).Totals).Val() {
 			var total record.Snapshot
 			if strings.Contains(name, ":") {
@@ -118,9 +118,9 @@ func (b *bed) heardOf(name string, n int64) {
 				b.t.Fatal(err)
 			}
 			if total.Processes >= n {
-				told++
+				knowing++
 			}
 		}
-		return told == n
+		return knowing == n
 	})
 }

@@ -164,24 +164,24 @@ func TestPauseOnAFullServer(t *testing.T) {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
 	frees(t, stderr)
-	heard := func(since time.Time) func() bool {
+	called := func(since time.Time) func() bool {
 		return func() bool {
 			return !slices.ContainsFunc(b.status("full").Workers, func(w run.Worker) bool { return !w.LastSeen.After(since) })
 		}
 	}
 	paused := time.Now()
-	await.True(t, "a sign of life of each worker", heard(paused))
+	await.True(t, "a sign of life of each worker", called(paused))
 	if took := time.Since(paused); acceptance() && took > time.Second {
-		t.Errorf("the last worker heard of it %v later", took)
+		t.Errorf("the last worker called %v later", took)
 	}
-	await.True(t, "another one, after what that told", heard(time.Now()))
+	await.True(t, "another one, after the reply to that one", called(time.Now()))
 	count := b.web.Count()
 	_, stderr, code = b.try("resume", "full")
 	if code != 1 || !strings.Contains(stderr, "error: resume full: OOM command not allowed") || !strings.Contains(stderr, "raise its maxmemory") {
 		t.Errorf("exit code %d, %q", code, stderr)
 	}
 	b.memory("0")
-	await.True(t, "another sign of life of each worker", heard(time.Now()))
+	await.True(t, "another sign of life of each worker", called(time.Now()))
 	if n := b.web.Count(); n < count || n > count+onTheWire || b.status("full").Phase != "paused" {
 		t.Errorf("%d requests arrived in the pause", n-count)
 	}

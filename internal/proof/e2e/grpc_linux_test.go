@@ -36,12 +36,12 @@ func TestGRPCReports(t *testing.T) {
 	b.loadctl(append([]string{"create", "named", "--min-workers", "1"}, append(steadfast(), "--url", s.URL("UnaryCall"), "-d", `{"responseStatus": {"code": 5, "message": "gone"}}`, "-H", "x-key: s3cr3t", "--qps", "200", "--duration", "1s",
 		"--expect", "OK,NOT_FOUND", "--threshold", "status{code=NOT_FOUND}:rate>99%")...)...)
 	b.worker("named", "--allow-any").judged()
-	r := b.told("named")
+	r := b.audited("named")
 	if s.Calls() != 200 || r.StatusCodes["NOT_FOUND"] != 200 || len(r.Errors) > 0 || r.Thresholds[0].Result == "failed" {
 		t.Errorf("%d calls, %v, errors %v, %+v", s.Calls(), r.StatusCodes, r.Errors, r.Thresholds)
 	}
 	b.worker("failing", append(steadfast(), "--url", s.URL("UnaryCall"), "-d", `{"responseStatus": {"code": 8}}`, "-n", "50", "--qps", "200", "--check", "status OK")...).wait(1)
-	if r := b.told("failing"); r.StatusCodes["RESOURCE_EXHAUSTED"] != 50 || r.Errors["check status OK"] != 50 {
+	if r := b.audited("failing"); r.StatusCodes["RESOURCE_EXHAUSTED"] != 50 || r.Errors["check status OK"] != 50 {
 		t.Errorf("%v, %v", r.StatusCodes, r.Errors)
 	}
 	for _, format := range []string{"text", "markdown", "html", "json", "openmetrics"} {
@@ -77,7 +77,7 @@ thresholds: ["errors{step=say}:rate==0%%"]
 	if page, calls := b.web.Count(), s.Count(); page < 133 || page > 134 || calls != 2*page {
 		t.Errorf("%d requests and %d calls arrived", page, calls)
 	}
-	if r := b.told("flow"); len(r.Errors) > 0 || len(r.Steps) != 3 || r.StatusCodes["OK"] != 2*r.StatusCodes["200"] {
+	if r := b.audited("flow"); len(r.Errors) > 0 || len(r.Steps) != 3 || r.StatusCodes["OK"] != 2*r.StatusCodes["200"] {
 		t.Errorf("%v, %+v, %+v", r.Errors, r.StatusCodes, r.Steps)
 	}
 }
@@ -122,7 +122,7 @@ func TestGRPCExample(t *testing.T) {
 	}
 	b.worker("example", append(steadfast(), "--workload", file, "--proto", filepath.Join(filepath.Dir(file), "echo.proto"), "--duration", "2s",
 		"--connect-to", "127.0.0.1:8080:"+s.Addr())...).judged()
-	r := b.told("example")
+	r := b.audited("example")
 	if n := s.Count(); n != 400 || len(r.Errors) > 0 || !r.Complete {
 		t.Errorf("%d calls arrived, want 400; errors %v, complete %v", n, r.Errors, r.Complete)
 	}
@@ -181,7 +181,7 @@ func TestNodeServer(t *testing.T) {
 		{"Collect", `{"text": "c"}`, "end", "json number = 1"}, {"Talk", `{"text": "d"}`, "end", "json text = d"},
 	} {
 		b.worker(c.method, append(steadfast(), "--url", address+"/loadctl.Echo/"+c.method, "--proto", proto, "-d", c.body, "--reply", c.reply, "--check", c.check, "--qps", "500", "-n", "300")...).wait(0)
-		r := b.told(c.method)
+		r := b.audited(c.method)
 		if r.StatusCodes["OK"] != 300 || len(r.Errors) > 0 || r.Audit.Sent != 300 {
 			t.Errorf("%s: %v, %v, %+v", c.method, r.StatusCodes, r.Errors, r.Audit)
 		}

@@ -92,7 +92,7 @@ func TestMax(t *testing.T) {
 	}
 	r := b.report("x")
 	b.circled(r, "")
-	// Unless the end was planned, a slow worker hears of it late.
+	// Unless the end was planned, a slow worker receives it late.
 	if most := int64(2 * 8 * (2*time.Second/answerTime + 1)); acceptance() && r.Audit.Sent > most || b.web.Connections() > 16 {
 		t.Errorf("%d sent on %d connections, which carry %d", r.Audit.Sent, b.web.Connections(), most)
 	}

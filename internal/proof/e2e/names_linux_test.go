@@ -53,11 +53,11 @@ func TestTwoRunsSideBySide(t *testing.T) {
 	}
 }
 
-// quiet waits until a run that was paused sends nothing more: each worker has heard of the pause, and all that was due
+// quiet waits until a run that was paused sends nothing more: each worker has received the pause, and all that was due
 // before is answered and reported.
 func (b *bed) quiet(name string, arrived func() int64) {
 	b.t.Helper()
-	for range 2 { // a worker makes the second call when it has heard what the first one told
+	for range 2 { // a worker makes the second call when it has the reply to the first one
 		since := time.Now()
 		await.True(b.t, "a sign of life of each worker", func() bool {
 			return !slices.ContainsFunc(b.status(name).Workers, func(w run.Worker) bool { return !w.LastSeen.After(since) })

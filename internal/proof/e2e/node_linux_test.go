@@ -92,12 +92,12 @@ server.on("connection", (socket, request) => {
     socket.send(data, { binary });
   });
 });
-const tell = () => {
-  if (server.clients.size > 0) return setTimeout(tell, 5);
+const report = () => {
+  if (server.clients.size > 0) return setTimeout(report, 5);
   console.log(JSON.stringify(seen));
   seen = { messages: 0, pongs: 0, wrong: [], codes: {} };
 };
-process.stdin.on("data", tell);
+process.stdin.on("data", report);
 `
 
 // TestNodeWebSocket: messages to a server of another library, each once, whatever the server does with its frames.
@@ -130,7 +130,7 @@ func TestNodeWebSocket(t *testing.T) {
 	} {
 		name := fmt.Sprint(strings.Trim(c.path, "/"), c.n)
 		b.worker(name, append(append(steadfast(), "--url", url+c.path, "--qps", "500", "-n", fmt.Sprint(c.n)), c.args...)...).wait(map[bool]int{true: 1}[c.class != ""])
-		r := b.told(name)
+		r := b.audited(name)
 		if r.Audit.Sent != c.n || c.class == "" && (len(r.Errors) > 0 || r.Audit.Completed != c.n) || c.class != "" && r.Errors[c.class] != c.n {
 			t.Errorf("%s: %+v, %v", name, r.Audit, r.Errors)
 		}

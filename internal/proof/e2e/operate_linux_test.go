@@ -690,15 +690,15 @@ func TestDeadman(t *testing.T) {
 		w := b.guest("x")
 		watch := b.operator("watch", "x", "-o", "json")
 		watch.says("  asked ")
-		heard := func(what string, since time.Time) {
+		alive := func(what string, since time.Time) {
 			t.Helper()
 			await.True(t, "a sign of life of the watch "+what, func() bool { return b.onlooker("x").After(since) })
 		}
-		heard("that has begun", time.Now())
+		alive("that has begun", time.Now())
 		b.redis.Pause()
 		watch.says("x: Redis does not answer; waiting for it\n")
 		b.redis.Resume()
-		heard("after the outage", time.Now())
+		alive("after the outage", time.Now())
 		watch.Kill()
 		b.comes("x", "running")
 		b.loadctl("stop", "x")
@@ -714,13 +714,13 @@ func TestDeadman(t *testing.T) {
 		for _, p := range []*process{b.guest("x"), b.guest("x")} {
 			p.wait(0)
 		}
-		count, heard := b.web.Count(), b.onlooker("x") // before a command is a sign of life
+		count, called := b.web.Count(), b.onlooker("x") // before a command is a sign of life
 		s := b.status("x")
-		if s.StartedAt.After(heard) {
-			heard = s.StartedAt
+		if s.StartedAt.After(called) {
+			called = s.StartedAt
 		}
-		if after := s.EndedAt.Sub(heard); s.Phase != "stopped" || after < 3*time.Second || acceptance() && s.EndedAt.Sub(left) > 8*time.Second {
-			t.Errorf("%s, %v after the last onlooker was heard of", s.Phase, after)
+		if after := s.EndedAt.Sub(called); s.Phase != "stopped" || after < 3*time.Second || acceptance() && s.EndedAt.Sub(left) > 8*time.Second {
+			t.Errorf("%s, %v after the last onlooker called", s.Phase, after)
 		}
 		for _, w := range s.Workers {
 			if w.State != "stopped" {
@@ -736,15 +736,15 @@ func TestDeadman(t *testing.T) {
 	})
 }
 
-// onlooker returns when a run was last heard of by a controller: heard in lua/state.lua.
+// onlooker returns when a controller last called a run: controllerAt in lua/table.go.
 func (b *bed) onlooker(name string) time.Time {
 	b.t.Helper()
 	core, err := b.redis.Client().HGet(b.t.Context(), run.KeysOf(name).Budget, "core").Result()
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	const heard = 15 // of the numbers
-	return time.UnixMicro(int64(binary.LittleEndian.Uint64([]byte(core[8*heard:]))))
+	const controllerAt = 15 // of the numbers
+	return time.UnixMicro(int64(binary.LittleEndian.Uint64([]byte(core[8*controllerAt:]))))
 }
 
 // TestDeadmanIsAnError: if loadctl run was delayed until the dead-man's switch stopped its run, it prints the report
@@ -1069,10 +1069,10 @@ func TestEmbeddedHostWaitsForStrangers(t *testing.T) {
 	defer stranger.Close()
 	host.says("others still use the embedded Redis of this process")
 	e.exact(host.printed(), 300)
-	told := time.Now()
+	ordered := time.Now()
 	host.signal(os.Interrupt)
 	host.wait(0)
-	if took := time.Since(told); acceptance() && took > 5*time.Second {
+	if took := time.Since(ordered); acceptance() && took > 5*time.Second {
 		t.Errorf("it ended %v after Ctrl-C", took)
 	}
 }

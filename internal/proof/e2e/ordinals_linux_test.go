@@ -131,7 +131,7 @@ func TestOrdinals(t *testing.T) {
 		p.wait(0)
 	}
 	a := b.report("numbers").Audit
-	// Both were sent beyond a cut by a worker that had not heard of it yet: docs/guarantees.md, Numbers.
+	// Both were sent beyond a cut by a worker that had not received it yet: docs/guarantees.md, Numbers.
 	twice, beyond := o.again(a.Asked)
 	n := o.count()
 	if o.bad != "" || twice+beyond > a.Overrun || acceptance() && twice > 0 || n < a.Sent-a.InFlight || acceptance() && n < a.Sent || n > a.Sent+a.Lost {

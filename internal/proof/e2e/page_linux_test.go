@@ -46,8 +46,8 @@ const (
 // still checks that a page was quiet, and is not wider than the screen.
 func still(t *testing.T, tab *browsertest.Tab) {
 	t.Helper()
-	if heard := tab.Heard(); len(heard) > 0 {
-		t.Errorf("the page is not quiet: %q", heard)
+	if said := tab.Log(); len(said) > 0 {
+		t.Errorf("the page is not quiet: %q", said)
 	}
 	if n := browsertest.Value[int](tab, "document.documentElement.scrollWidth - innerWidth"); n > 0 {
 		t.Errorf("the page is %d px wider than the screen", n)
@@ -272,8 +272,8 @@ func TestPageSpoiled(t *testing.T) {
 		if n := browsertest.Value[int](tab, `document.querySelectorAll("img, iframe, body script, [onerror]").length`); n > 0 {
 			t.Errorf("%s: %d elements come from a name", path, n)
 		}
-		if heard := strings.Join(tab.Heard(), "\n"); strings.Contains(heard, "x onerror") || strings.Contains(heard, "exception") {
-			t.Errorf("%s: %s", path, heard)
+		if said := strings.Join(tab.Log(), "\n"); strings.Contains(said, "x onerror") || strings.Contains(said, "exception") {
+			t.Errorf("%s: %s", path, said)
 		}
 	}
 }
@@ -350,7 +350,7 @@ func TestPageMemoryOfARun(t *testing.T) {
 	still(t, tab)
 }
 
-// TestPageRemovesAWorker: the page says what it means to remove a worker. One that was heard of just now is refused, and
+// TestPageRemovesAWorker: the page says what it means to remove a worker. One that called just now is refused, and
 // then it can be removed anyway.
 func TestPageRemovesAWorker(t *testing.T) {
 	nightly(t)

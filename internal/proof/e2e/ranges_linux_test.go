@@ -85,7 +85,7 @@ func TestRangesOutlastAnOutage(t *testing.T) {
 			t.Errorf("number %d arrived %d times", n, times)
 		}
 	}
-	// A stop drops what is late. A slow worker hears late of it.
+	// A stop drops what is late. A slow worker receives it late.
 	a := r.Audit
 	if o.all != written(r) || a.Skipped+a.Lost > 0 || a.Sent+a.LateDropped != a.Asked+a.Overrun || !r.Complete || acceptance() && a.LateDropped+a.Overrun > 0 {
 		t.Errorf("%d arrived, %+v, complete %v %v", o.all, a, r.Complete, r.Notes)
@@ -118,8 +118,8 @@ func TestRangesMove(t *testing.T) {
 	two.wait(0)
 	three.wait(0)
 	r := b.report("move")
-	// On a slow machine some slots belong to nobody when one hands over, some are late at the stop, and a worker hears late
-	// of a change.
+	// On a slow machine some slots belong to nobody when one hands over, some are late at the stop, and a worker receives
+	// a change late.
 	a := r.Audit
 	if len(r.Workers) != 3 || b.web.Count() != written(r) || a.Lost != 0 || a.Asked+a.Overrun != a.Sent+a.Skipped+a.LateDropped || !r.Complete {
 		t.Errorf("%d arrived, %+v, complete %v %v", b.web.Count(), a, r.Complete, r.Notes)

@@ -17,7 +17,7 @@ import (
 )
 
 // TestWhoseLimit: one rate is too much for a worker with part of a core, and for a slow endpoint over few connections.
-// On a quiet machine the reports say which of them was the limit. report/record tests how they tell.
+// On a quiet machine the reports say which of them was the limit. report/record tests how they decide.
 func TestWhoseLimit(t *testing.T) {
 	nightly(t)
 	besides(t)

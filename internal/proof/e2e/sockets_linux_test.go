@@ -84,7 +84,7 @@ func TestOwnRedisIsRefused(t *testing.T) {
 	if strings.Contains(all, "s3cr3t") || strings.Contains(all, "ann:") {
 		t.Error("the login is shown")
 	}
-	// A worker that joins by name is told of the target by Redis, and refuses as well.
+	// A worker that joins by name reads the target from Redis, and refuses as well.
 	b.loadctl("create", "named", "--url", "redis://ann:s3cr3t@"+b.redis.Addr(), "-d", "PING", "--qps", "10", "--duration", "1s")
 	b.worker("named", "--allow-any").wait(104)
 	// The Redis inside a worker is another one, and says so.
@@ -120,7 +120,7 @@ thresholds: ["errors{step=line}:rate==0%%", "latency{step=count}:max<30s"]
 	if page, line, count := b.web.Count(), cases["tcp"].count(), cases["redis"].count(); page != 200 || line != 200 || count != 200 {
 		t.Errorf("%d, %d and %d arrived, want 200 each", page, line, count)
 	}
-	if r := b.told("flow"); len(r.Errors) > 0 || len(r.Thresholds) != 2 || r.Thresholds[0].Result == "failed" || len(r.Steps) != 3 || r.Steps[1].Completed != 200 {
+	if r := b.audited("flow"); len(r.Errors) > 0 || len(r.Thresholds) != 2 || r.Thresholds[0].Result == "failed" || len(r.Steps) != 3 || r.Steps[1].Completed != 200 {
 		t.Errorf("%+v, %+v", r.Steps, r.Thresholds)
 	}
 }
@@ -134,8 +134,8 @@ func (p *process) judged() {
 	}
 }
 
-// told is report for such a run.
-func (b *bed) told(run string) (r report.Report) {
+// audited is report for such a run.
+func (b *bed) audited(run string) (r report.Report) {
 	b.t.Helper()
 	out, stderr, code := b.try("report", run, "-o", "json")
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
@@ -166,7 +166,7 @@ func TestSocketsExample(t *testing.T) {
 	if lines, datagrams := cases["tcp"].count(), cases["udp"].count(); lines != 300 || datagrams != 300 {
 		t.Errorf("%d lines and %d datagrams arrived, want 300 each", lines, datagrams)
 	}
-	if r := b.told("example"); len(r.Errors) > 0 || !r.Complete {
+	if r := b.audited("example"); len(r.Errors) > 0 || !r.Complete {
 		t.Errorf("%v, complete %v", r.Errors, r.Complete)
 	}
 }
@@ -227,7 +227,7 @@ func TestMessages(t *testing.T) {
 	}
 	_, at, _ := strings.Cut(server.url, "://")
 	b.worker("example", append(patient(), "--workload", file, "--duration", "2s", "--connect-to", "127.0.0.1:8080:"+at)...).judged()
-	if r := b.told("example"); len(r.Errors) > 0 || !r.Complete || server.count.Load() != 400 {
+	if r := b.audited("example"); len(r.Errors) > 0 || !r.Complete || server.count.Load() != 400 {
 		t.Errorf("%v, complete %v, %d messages", r.Errors, r.Complete, server.count.Load())
 	}
 }

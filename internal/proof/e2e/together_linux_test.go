@@ -77,8 +77,8 @@ func TestEventsCloseTogether(t *testing.T) {
 			for _, p := range ps {
 				<-p.Exited
 			}
-			// A leaver that heard late of the change has sent numbers beyond it: these are overrun, and another worker sends them
-			// again.
+			// A leaver that received the change late has sent numbers beyond it: these are overrun, and another worker
+			// sends them again.
 			twice, beyond := o.again(r.Asked)
 			if a := r.Audit; twice+beyond != a.Overrun || !r.Complete || a.Sent != o.count() || a.Sent-a.Overrun+a.LateDropped != a.Asked || a.Skipped+a.Lost > 0 ||
 				a.LateDropped > 0 && c.command[0] != "stop" || a.Check() != nil {

@@ -128,8 +128,8 @@ func TestUIDeadman(t *testing.T) {
 	v.follow("y").until("the stop", func(f ui.Frame) bool { return f.Phase == "stopped" })
 }
 
-// silence freezes workers, and makes Redis believe that it has heard of them at an instant: due in lua/state.lua.
-func (b *bed) silence(name string, heard time.Time, ps ...*process) {
+// silence freezes workers, and makes Redis believe that they called at an instant: due in lua/state.lua.
+func (b *bed) silence(name string, called time.Time, ps ...*process) {
 	b.t.Helper()
 	ctx, client := b.t.Context(), b.redis.Client()
 	for _, p := range ps {
@@ -145,7 +145,7 @@ func (b *bed) silence(name string, heard time.Time, ps ...*process) {
 		if len(ps) < len(frozen.Workers) && !strings.Contains(strings.Join(ps[0].Cmd.Args, " "), " --id "+w.ID) {
 			continue
 		}
-		score := client.ZScore(ctx, run.KeysOf(name).Due, w.ID).Val() + float64(heard.Sub(w.LastSeen).Microseconds())
+		score := client.ZScore(ctx, run.KeysOf(name).Due, w.ID).Val() + float64(called.Sub(w.LastSeen).Microseconds())
 		if err := client.ZAdd(ctx, run.KeysOf(name).Due, redis.Z{Score: score, Member: w.ID}).Err(); err != nil {
 			b.t.Fatal(err)
 		}

@@ -346,7 +346,7 @@ func TestUIWithoutRedis(t *testing.T) {
 	})
 }
 
-// TestUIOutage: pages hear once that Redis does not answer, and go on by themselves.
+// TestUIOutage: pages get one notice that Redis does not answer, and go on by themselves.
 func TestUIOutage(t *testing.T) {
 	nightly(t)
 	t.Parallel()
@@ -394,7 +394,7 @@ func TestUIRestart(t *testing.T) {
 	}
 }
 
-// TestUIGone: a page hears that its run was removed. A new run of this name is shown from its beginning, to those who
+// TestUIGone: a page shows that its run was removed. A new run of this name is shown from its beginning, to those who
 // looked at the old one too.
 func TestUIGone(t *testing.T) {
 	nightly(t)

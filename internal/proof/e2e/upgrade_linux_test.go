@@ -94,7 +94,7 @@ func (b *bed) refuses(p *process) {
 	}
 }
 
-// oneRefusal tells whether a text is one line about another version of a run.
+// oneRefusal reports whether a text is one line about another version of a run.
 func oneRefusal(text string) bool {
 	newer, older := strings.Contains(text, spec.ErrNewer.Error()), strings.Contains(text, spec.ErrOlder.Error())
 	return strings.HasPrefix(text, "error: ") && strings.Count(text, "\n") == 1 && newer != older

@@ -15,7 +15,7 @@ func (r *Run) advance(now int64) {
 	r.checkClock(now)
 	if r.now = max(now, r.last); r.now-r.last > 1_000_000 { // nobody could call
 		r.noExpiryBefore = r.now + max(2_000_000, 2*r.period())
-		r.heard += r.now - r.last
+		r.controllerAt += r.now - r.last
 	}
 	r.last = r.now
 	if first {
@@ -157,7 +157,8 @@ func (r *Run) remove(m *Member) {
 	}
 }
 
-// replace is for a member whose name another process has taken. If the first process lives, it calls now, and hears of it.
+// replace is for a member whose name another process has taken. If the first process lives, it calls now, and the reply
+// says so.
 func (r *Run) replace(m *Member) {
 	r.remove(m)
 	r.woken[m.Name] = true
@@ -167,7 +168,7 @@ func (r *Run) replace(m *Member) {
 
 // checkDeadman stops a run that no controller has called for too long.
 func (r *Run) checkDeadman() {
-	if r.Deadman == 0 || r.now <= max(r.heard, r.started)+r.Deadman {
+	if r.Deadman == 0 || r.now <= max(r.controllerAt, r.started)+r.Deadman {
 		return
 	}
 	if n := r.laws.Newest(); n.Phase < lease.Stopped {
@@ -201,7 +202,7 @@ func (r *Run) checkClock(now int64) {
 	r.clockEpoch = l.ID
 	r.addLaws(l)
 	r.last, r.noExpiryBefore, r.started = now, now+max(2_000_000, 2*r.period()), r.started+delta
-	r.heard += delta
+	r.controllerAt += delta
 	at := lease.Pos{Law: l.ID}
 	for _, m := range r.present() {
 		m.drops += delta

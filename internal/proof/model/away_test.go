@@ -27,7 +27,7 @@ func TestAwayForLong(t *testing.T) {
 			want := r.Renew(now, c)
 			got := s.Renew(now, c, h.View().Laws)
 			if !reflect.DeepEqual(ids(got.Laws), ids(want.Laws)) {
-				t.Fatalf("the script tells of laws %v, the model of %v", ids(got.Laws), ids(want.Laws))
+				t.Fatalf("the script sends laws %v, the model %v", ids(got.Laws), ids(want.Laws))
 			}
 			again = h.Receive(now, got)
 		}

@@ -156,7 +156,7 @@ func (r *Run) lawAfter(t, t0 int64) (n lease.Law, old law) {
 	return n, old
 }
 
-// learn takes laws of its clock epoch that this server has forgotten or not heard of.
+// learn takes laws of its clock epoch that this server has forgotten or never received.
 func (r *Run) learn(laws []lease.Law) {
 	if len(laws) == 0 {
 		return
@@ -194,7 +194,7 @@ func (r *Run) findCommand() {
 // Answer.
 func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	r.advance(now)
-	r.heard = r.now
+	r.controllerAt = r.now
 	return r.act(kind, pieces)
 }
 

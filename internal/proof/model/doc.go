@@ -9,5 +9,5 @@
 //	holder.Receive(now, run.Renew(now, holder.Call()))
 //
 // TestScriptEqualsModel compares the scripts with it, call by call. internal/proof/sim plays faults of all kinds with whole
-// fleets, and shows that each rule in Without is needed. docs/adr/0013-arcs.md tells why it is like this.
+// fleets, and shows that each rule in Without is needed. docs/adr/0013-arcs.md explains why it is like this.
 package model

@@ -35,7 +35,7 @@ func (r *Run) Order(now int64, o Order) Answer {
 		return Answer{ID: o.ID, Status: "WAITING"}
 	}
 	r.advance(now)
-	r.heard = r.now
+	r.controllerAt = r.now
 	a := Answer{ID: o.ID, Status: "SAME"}
 	if o.Kind == "guard" && !r.ended(now) {
 		r.Deadman = o.Silence

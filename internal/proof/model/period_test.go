@@ -11,7 +11,7 @@ import (
 )
 
 // TestFourCallsInALease: a worker of a large fleet calls four times in a lease, however short that is. A reply
-// without a lease also tells when.
+// without a lease also says when.
 func TestFourCallsInALease(t *testing.T) {
 	s := newScripts(t, redistest.Start(t).Client(), "x")
 	pieces, _ := pacer.Constant(pacer.PerSecond(1), 0).Pieces()

@@ -18,7 +18,7 @@ const (
 	makeUp      = 100_000     // µs: slots of a free range that are past by no more than this are given too, to be sent late
 	settled     = 5_000_000   // µs after which new ranges are in force everywhere
 	atOnce      = 16          // members or ranges that one call handles at most, about
-	history     = 1000        // laws that are over and that a worker is told of, at most
+	history     = 1000        // laws that are over and that a reply contains, at most
 	stepped     = 500_000     // a clock that goes back by more begins a new clock epoch
 	longest     = 600_000_000 // µs at most to wait for a lease of a former server, which may have no end
 )
@@ -75,9 +75,9 @@ type Run struct {
 	now            int64
 	rebalancedAt   int64
 	free           lease.Ranges // given up, not yet taken
-	unknown        lease.Ranges // this server has not heard of the owner
+	unknown        lease.Ranges // the owner has not called this server
 	unassigned     lease.Ranges // in nobody's target
-	heard          int64        // when a controller last called, µs
+	controllerAt       int64        // when a controller last called, µs
 	members        map[string]*Member
 	replaced       map[string]bool // incarnations
 	log            []Entry
@@ -95,7 +95,7 @@ func New(o Options, identity string) *Run {
 func Restore(o Options, identity string, now int64, laws []lease.Law) *Run {
 	salt := "." + strconv.FormatInt(now, 10)
 	r := New(o, identity+salt)
-	r.last, r.now, r.heard, r.epoch = now, now, now, salt // so advance sees another server than before
+	r.last, r.now, r.controllerAt, r.epoch = now, now, now, salt // so advance sees another server than before
 	r.learn(laws)
 	return r
 }
@@ -153,7 +153,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 		m.leaving, changed = true, true
 		r.unassign(m)
 	}
-	if c.Epoch == r.epoch { // a worker that has not heard this server holds nothing
+	if c.Epoch == r.epoch { // a worker that has no reply of this server holds nothing
 		changed = r.receive(m) || changed
 	}
 	if !again && (changed || c.Claim != nil || c.Epoch == "") {
@@ -166,7 +166,7 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if c.Leaving == lease.Halted && len(m.held) == 0 && r.grace == 0 {
 		m.gone, m.seq, m.joins = true, c.Seq, r.now
 		out := r.refuse(c, lease.Gone)
-		out.Laws = r.news(c) // they tell which of its slots were not asked for any more
+		out.Laws = r.news(c) // they show which of its slots were not asked for any more
 		return out
 	}
 	return r.reply(m, c)
@@ -232,7 +232,7 @@ func (r *Run) missed(c lease.Call) (out []lease.Law) {
 func (r *Run) period() int64 { return lease.Period(int64(len(r.present())), r.Hold) }
 
 // soon returns the time between two calls of a worker that waits for more ranges, µs. It is a fifth of a period, but
-// all members together call at most 2,000 times a second. A message tells the worker to call when there is more, but
+// all members together call at most 2,000 times a second. A message asks the worker to call when there is more, but
 // that message may be lost.
 //
 //	max(0.1 s, p/5, members / 2,000 s), at most p

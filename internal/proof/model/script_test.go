@@ -130,7 +130,7 @@ func (s *scripts) Order(now int64, o Order) Answer {
 }
 
 // woken reads what was published: the names of those who were woken, and the laws for everybody.
-func (s *scripts) woken() (names []string, told []string) {
+func (s *scripts) woken() (names []string, published []string) {
 	s.t.Helper()
 	s.marks++
 	mark := s.channel() + ":mark " + fmt.Sprint(s.marks)
@@ -142,9 +142,9 @@ func (s *scripts) woken() (names []string, told []string) {
 		switch {
 		case m.Channel == mark:
 			slices.Sort(names)
-			return names, told
+			return names, published
 		case m.Channel == s.channel():
-			told = append(told, m.Payload)
+			published = append(published, m.Payload)
 		default:
 			names = append(names, strings.TrimPrefix(m.Channel, s.channel()+":"))
 		}
@@ -268,7 +268,7 @@ func (s *scripts) checkCore(r *Run, h map[string]string) error {
 		given = 1
 	}
 	want := []int64{r.tf, r.grace, r.noExpiryBefore, r.rebalancedAt, r.clockEpoch, r.command, r.started, int64(len(r.present())), weights(r.staying()), r.Hold, int64(r.Min), r.Span,
-		r.Requests, r.Deadman, r.Seed, r.heard, newest, v[17], phase, begun, given, int64(len(r.free)), int64(len(r.unassigned))}
+		r.Requests, r.Deadman, r.Seed, r.controllerAt, newest, v[17], phase, begun, given, int64(len(r.free)), int64(len(r.unassigned))}
 	if err := differs("core", v, want); err != nil {
 		return err
 	}
@@ -314,7 +314,7 @@ func (s *scripts) checkMembers(r *Run, records map[string]string) error {
 		record := records[name]
 		v := numbers(record[:88])
 		state, leaving := v[4], v[5] == 1
-		if state = min(state, 2); state == 0 && r.grace == 0 { // states from 2 on tell how a member left
+		if state = min(state, 2); state == 0 && r.grace == 0 { // states from 2 on say how a member left
 			state = 2
 		}
 		wantState := int64(0)
@@ -408,21 +408,21 @@ func (s *scripts) checkLog(r *Run, log []string) error {
 
 // world drives both implementations with the same random calls.
 type world struct {
-	t       *testing.T
-	rng     *rand.Rand
-	now     int64
-	options Options
-	r       *Run
-	s       *scripts
-	holders []*lease.Holder
-	names   []string
-	old     []lease.Call // any that were made
-	backup  *Run
-	dump    dump
-	orders  []Order
-	told    []lease.Law
-	servers int
-	n       int
+	t         *testing.T
+	rng       *rand.Rand
+	now       int64
+	options   Options
+	r         *Run
+	s         *scripts
+	holders   []*lease.Holder
+	names     []string
+	old       []lease.Call // any that were made
+	backup    *Run
+	dump      dump
+	orders    []Order
+	published []lease.Law
+	servers   int
+	n         int
 }
 
 // TestScriptEqualsModel makes the same calls of the scripts and of the model. It compares all that they say and know.
@@ -558,19 +558,19 @@ func (w *world) compare() {
 	if err := w.r.Check(); err != nil {
 		w.t.Fatal(err)
 	}
-	names, told := w.s.woken()
+	names, published := w.s.woken()
 	want := w.r.Woken()
-	for _, text := range told {
+	for _, text := range published {
 		laws, err := lease.ReadMessage(text, nil)
 		if err == nil {
-			err = differs("told", ordinary(laws), ordinary(w.r.laws.All()))
+			err = differs("published", ordinary(laws), ordinary(w.r.laws.All()))
 		}
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		w.told = laws
+		w.published = laws
 	}
-	if len(told) == 0 && !slices.Equal(names, want) {
+	if len(published) == 0 && !slices.Equal(names, want) {
 		w.t.Fatalf("woken: script %v, model %v", names, want)
 	}
 }
@@ -600,8 +600,8 @@ func (w *world) both(c lease.Call, known *lease.Laws) lease.Reply {
 // renew is a call of a worker as it is.
 func (w *world) renew(h *lease.Holder) {
 	w.t.Helper()
-	if w.chance(10) && w.told != nil {
-		h.Learn(w.told)
+	if w.chance(10) && w.published != nil {
+		h.Learn(w.published)
 	}
 	c := h.Call()
 	w.old = append(w.old, c)

@@ -23,12 +23,12 @@ var update = flag.Bool("update", false, "write the transcripts in testdata")
 // epochOfTranscripts is the time 0s of a transcript, µs.
 const epochOfTranscripts = 1_700_000_000_000_000
 
-// TestTranscripts plays the files in testdata/transcripts, on the scripts and on the model at once. Each tells a story of the protocol.
-// "# …" is prose. "TIME COMMAND …" is played, and indented lines below show what became of it:
+// TestTranscripts plays the files in testdata/transcripts, on the scripts and on the model at once. Each shows one
+// story of the protocol. "# …" is prose. "TIME COMMAND …" is played, and indented lines below show what became of it:
 //
 //	make RATE MIN [HOLD] the run, which begins when MIN workers are there; a lease lasts for HOLD, 10s
 //	W renew              worker W calls, as a new process if it has not called yet
-//	W renew, reply lost  the server hears the call, and W hears no reply
+//	W renew, reply lost  the server receives the call, and W receives no reply
 //	W repeats            a late copy of W's last call arrives
 //	W leaves, W restarts what W does before its next call
 //	W halts              W sends nothing any more, and says so in its next call
@@ -215,7 +215,7 @@ func (y *story) worker(name, does string) {
 			r := y.ask(name)
 			again = h.Receive(y.now, r)
 			h.Agreed(h.View().Version, y.now, y.now)
-			y.tell(r, h.View())
+			y.explain(r, h.View())
 		}
 	case "renew, reply lost":
 		y.ask(name)
@@ -244,8 +244,8 @@ func (y *story) number(id int64) int {
 	return 1 + slices.Index(y.seen, id)
 }
 
-// tell says what a reply means to a worker.
-func (y *story) tell(r lease.Reply, v lease.View) {
+// explain writes what a reply means to a worker.
+func (y *story) explain(r lease.Reply, v lease.View) {
 	if r.Status != lease.OK {
 		y.say("%s", r.Status)
 		return

@@ -230,7 +230,7 @@ func TestMissingBinaryFailsAndSaysWhatToInstall(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	got := fatal(t, func(tb testing.TB) { Start(tb) })
 	if want := "apt-get install -y redis-server"; !strings.Contains(got, want) {
-		t.Errorf("message %q does not tell: %s", got, want)
+		t.Errorf("message %q does not say: %s", got, want)
 	}
 }
 

@@ -122,7 +122,7 @@ func (w *Watched) Replace(t testing.TB, master, by *Server) *Server {
 			return err == nil
 		}
 		if !strings.Contains(known["flags"], "failover_in_progress") {
-			// It is refused while the Sentinel has not heard of a replica for some seconds. An attempt may fail for the same
+			// It is refused while the Sentinel has no answer of a replica for some seconds. An attempt may fail for the same
 			// reason.
 			_ = by.client.Do(t.Context(), "SENTINEL", "FAILOVER", MasterName)
 		}

@@ -11,20 +11,20 @@ import (
 
 // Result is the outcome of a simulation.
 type Result struct {
-	Twice     int // slots sent twice
-	Contested int // slots decided twice, by two workers or by one
-	Asked     int64
-	Idle      int64 // those of Asked that were nobody's
-	Sent      int64
-	Late      int64   // dropped as late
-	Overrun   int64   // sent beyond the cut of their law
-	MadeUp    int64   // part of Sent: an overrun slot with the same ordinal stands for them
-	Repeated  int64   // ordinals sent by two workers: a worker that had not heard of a cut sent one of them
-	Twofold   int64   // ordinals sent twice by one worker
-	Worst     float64 // part of what was asked for that was sent in the worst second
-	WorstAt   time.Duration
-	Floor     float64 // the promised part
-	Errors    []string
+	Twice        int // slots sent twice
+	Contested    int // slots decided twice, by two workers or by one
+	Asked        int64
+	Idle         int64 // those of Asked that were nobody's
+	Sent         int64
+	Late         int64   // dropped as late
+	Overrun      int64   // sent beyond the cut of their law
+	Deduplicated int64   // part of Sent: an overrun slot with the same ordinal counts as one of them
+	Repeated     int64   // ordinals sent by two workers: a worker that had not received a cut sent one of them
+	Twofold      int64   // ordinals sent twice by one worker
+	Worst        float64 // part of what was asked for that was sent in the worst second
+	WorstAt      time.Duration
+	Floor        float64 // the promised part
+	Errors       []string
 }
 
 // Check returns an error that says which promises were broken; nil if none was.
@@ -138,7 +138,7 @@ func (w *world) count(r *Result) {
 			r.Late++
 		default:
 			if x.again {
-				r.MadeUp++
+				r.Deduplicated++
 			}
 			r.Sent++
 			sent[(x.due-zero-w.server.skews[x.law])/int64(time.Second)]++

@@ -124,7 +124,7 @@ func (m *node) rest() {
 	m.halt()
 }
 
-// halt ends the sending, and tells the server.
+// halt ends the sending, and notifies the server.
 func (m *node) halt() {
 	m.advance()
 	m.halted = true
@@ -167,7 +167,7 @@ func (m *node) call() {
 			if !answer || m.rng.Float64() < m.Net.LoseBack || within(m.now, m.CutBack) {
 				return
 			}
-			m.after(m.way(), func() { m.when(func() { m.heard(r, sent, at, skew) }) })
+			m.after(m.way(), func() { m.when(func() { m.receive(r, sent, at, skew) }) })
 		})
 	}
 	if there := m.way(); m.rng.Float64() >= m.Net.LoseCall && !within(m.now, m.CutCalls) {
@@ -200,8 +200,8 @@ func (m *node) sample(offset, wrong int64) {
 	}
 }
 
-// heard takes a reply.
-func (m *node) heard(r lease.Reply, sent, at, skew int64) {
+// receive takes a reply.
+func (m *node) receive(r lease.Reply, sent, at, skew int64) {
 	if !m.worker.Waiting() {
 		return
 	}
@@ -212,7 +212,7 @@ func (m *node) heard(r lease.Reply, sent, at, skew int64) {
 	if m.worker.Waiting() { // the reply was to another call
 		return
 	}
-	m.trace(m.Name, "heard %d %s epoch %s P %d list %v give %v", r.Seq, r.Status, r.Epoch, r.P, r.List, r.Give)
+	m.trace(m.Name, "received %d %s epoch %s P %d list %v give %v", r.Seq, r.Status, r.Epoch, r.P, r.List, r.Give)
 	if now := m.worker.View().ClockEpoch; now != era {
 		m.trace(m.Name, "era %d", now)
 	}

@@ -103,7 +103,7 @@ func (s *server) promote(n int, skew time.Duration) {
 
 func (s *server) lose() { s.run = nil; s.trace("server", "state is lost") }
 
-// command gives a command. All workers are told, three times. If the server cannot be reached, it is tried again.
+// command gives a command. All workers are notified, three times. If the server cannot be reached, it is tried again.
 func (s *server) command(n int, c Command) {
 	if s.run == nil && c.Kind == "stop" {
 		s.word = true

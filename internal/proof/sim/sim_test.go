@@ -45,7 +45,7 @@ func chosen() []string {
 // TestSeeds plays each kind of fault. LOADCTL_TRACE=1 shows what happens in the first seed.
 func TestSeeds(t *testing.T) {
 	first, n, workers := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 3), setting(t, "LOADCTL_WORKERS", 0)
-	t.Logf("%-12s %5s %6s %9s %7s %9s %9s %9s %9s %9s %9s %7s %8s", "fault", "seeds", "twice", "contested", "failed", "asked", "unsent", "overrun", "made up", "repeated", "idle", "worst s", "took")
+	t.Logf("%-12s %5s %6s %9s %7s %9s %9s %9s %9s %9s %9s %7s %8s", "fault", "seeds", "twice", "contested", "failed", "asked", "unsent", "overrun", "dedup", "repeated", "idle", "worst s", "took")
 	for _, kind := range chosen() {
 		var sum Result
 		failed, worst, began := 0, 1.0, time.Now()
@@ -63,10 +63,10 @@ func TestSeeds(t *testing.T) {
 				}
 			}
 			sum.Twice, sum.Contested = sum.Twice+r.Twice, sum.Contested+r.Contested
-			sum.MadeUp, sum.Repeated = sum.MadeUp+r.MadeUp, sum.Repeated+r.Repeated
+			sum.Deduplicated, sum.Repeated = sum.Deduplicated+r.Deduplicated, sum.Repeated+r.Repeated
 			sum.Asked, sum.Sent, sum.Overrun, sum.Idle = sum.Asked+r.Asked, sum.Sent+r.Sent, sum.Overrun+r.Overrun, sum.Idle+r.Idle
 			worst = min(worst, r.Worst)
 		}
-		t.Logf("%-12s %5d %6d %9d %7d %9d %9d %9d %9d %9d %9d %6.1f%% %8s", kind, n, sum.Twice, sum.Contested, failed, sum.Asked, sum.Asked-sum.Sent, sum.Overrun, sum.MadeUp, sum.Repeated, sum.Idle, 100*worst, time.Since(began).Round(time.Millisecond))
+		t.Logf("%-12s %5d %6d %9d %7d %9d %9d %9d %9d %9d %9d %6.1f%% %8s", kind, n, sum.Twice, sum.Contested, failed, sum.Asked, sum.Asked-sum.Sent, sum.Overrun, sum.Deduplicated, sum.Repeated, sum.Idle, 100*worst, time.Since(began).Round(time.Millisecond))
 	}
 }

@@ -69,7 +69,7 @@ type share struct {
 // shareOf converts f, 0 to 1.
 func shareOf(f float64) int64 { return int64(math.Round(f * shareUnit)) }
 
-// next tells whether the next element is picked.
+// next reports whether the next element is picked.
 func (s *share) next() bool {
 	if s.part == 0 {
 		return false

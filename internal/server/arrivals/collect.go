@@ -41,7 +41,7 @@ type secondPrinter struct {
 	w       io.Writer
 	next    int64 // start of the first second not printed yet, in ns since 1970
 	printed int64 // arrivals in the seconds printed so far
-	// routes tells of the routes in the second that begins at a time, in ns since 1970; nil says nothing.
+	// routes describes the routes in the second that begins at a time, in ns since 1970; nil says nothing.
 	routes func(begins int64) string
 }
 

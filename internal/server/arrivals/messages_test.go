@@ -49,7 +49,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMessagesRefused: what is no handshake is told so, and a client that breaks the protocol is cut off.
+// TestMessagesRefused: what is no handshake gets an error, and a client that breaks the protocol is cut off.
 func TestMessagesRefused(t *testing.T) {
 	s, err := arrivals.Start(arrivals.Options{Echo: arrivals.Messages})
 	if err != nil {

@@ -64,7 +64,7 @@ func echoDescriptor() *descriptorpb.FileDescriptorProto {
 	}
 }
 
-// reflectionPath is the path of the service that tells what there is.
+// reflectionPath is the path of the service that lists what there is.
 func reflectionPath(version string) string {
 	return "/grpc.reflection." + version + ".ServerReflection/ServerReflectionInfo"
 }

@@ -51,7 +51,7 @@ func (t *tallies) add(byRoute [][]int64) {
 	}
 }
 
-// during tells how many requests came on which route in the second that begins at a time, in ns since 1970.
+// during reports how many requests came on which route in the second that begins at a time, in ns since 1970.
 func (t *tallies) during(begins int64) string {
 	var parts []string
 	for i, r := range t.routes {

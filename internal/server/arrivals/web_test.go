@@ -360,7 +360,7 @@ func TestSiteOverTLSAndUnix(t *testing.T) {
 	}
 }
 
-// TestRoutesInText: each second tells of the routes that had requests, and the summary has a row for each.
+// TestRoutesInText: each second shows the routes that had requests, and the summary has a row for each.
 func TestRoutesInText(t *testing.T) {
 	const s = int64(time.Second)
 	all := &tallies{all: NewTally(), names: []string{"GET /a", "other"}, routes: []*Tally{NewTally(), NewTally()}}

@@ -1,4 +1,4 @@
-// Package seen tells whether a value came before, for millions of values in bounded memory.
+// Package seen reports whether a value came before, for millions of values in bounded memory.
 //
 //	keys := seen.New(seen.Most)
 //	if keys.Add("order-17") {
@@ -35,14 +35,14 @@ type Set struct {
 // New returns an empty set that holds at most so many values, 1 or more.
 func New(most int64) *Set { return &Set{most: most, seed: maphash.MakeSeed()} }
 
-// Add adds a value, and tells whether it was there already. A full set adds none, and answers false for a value that it
-// does not have.
+// Add adds a value, and reports whether it was there already. A full set adds none, and answers false for a value that
+// it does not have.
 func (s *Set) Add(value string) bool {
 	hash := maphash.String(s.seed, value)
 	return s.shards[hash%shards].add(s, hash)
 }
 
-// Has tells whether a value was added. It changes nothing.
+// Has reports whether a value was added. It changes nothing.
 func (s *Set) Has(value string) bool {
 	hash := maphash.String(s.seed, value)
 	return s.shards[hash%shards].has(hash)
@@ -71,7 +71,7 @@ type shard struct {
 // firstSlots is the first number of slots of a shard.
 const firstSlots = 16
 
-// add adds a hash of the set, and tells whether it was there.
+// add adds a hash of the set, and reports whether it was there.
 func (p *shard) add(s *Set, hash uint64) bool {
 	key := keyOf(hash)
 	p.mu.Lock()

@@ -178,7 +178,7 @@ func (r *Route) Check() error {
 	return nil
 }
 
-// Bodyless tells whether an answer with this status has no body.
+// Bodyless reports whether an answer with this status has no body.
 func Bodyless(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }

@@ -55,7 +55,7 @@ func newTry(t *testing.T, c *Case, secure *tls.Config, size int) *Try {
 }
 
 // Check compares the outcomes of all requests, in any order, with those that are expected, and how many requests came.
-// The outcomes of package targets do not tell how long a body was.
+// The outcomes of package targets do not say how long a body was.
 func (x *Try) Check(t *testing.T, got []Outcome) {
 	t.Helper()
 	want := x.Outcomes()
