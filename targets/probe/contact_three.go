@@ -70,5 +70,5 @@ func resolveThree(ctx context.Context, address string, locals []net.IP) (remote 
 			return netip.AddrPortFrom(ip, uint16(port)), nil, nil
 		}
 	}
-	return remote, nil, &net.OpError{Op: "dial", Net: "udp", Err: ErrNoLocal}
+	return remote, nil, &net.OpError{Op: "dial", Net: "udp", Err: wire.ErrNoLocal}
 }

@@ -74,16 +74,13 @@ func (d *dialer) dial(ctx context.Context, to wire.Endpoint) (*conn, error) {
 	return &conn{secure, to}, nil
 }
 
-// ErrNoLocal says that all addresses of a host are of another kind (IPv4 or IPv6) than those of Local.
-var ErrNoLocal = errors.New("no address of the host fits the local addresses")
-
 // connect opens a connection to an endpoint. If local addresses were given, it uses the first one of each kind that the
 // endpoint has too.
 func (d *dialer) connect(ctx context.Context, to wire.Endpoint) (net.Conn, error) {
 	if to.Network == "unix" || len(d.locals) == 0 {
 		return d.template.DialContext(ctx, to.Network, to.Address)
 	}
-	err := error(&net.OpError{Op: "dial", Net: to.Network, Err: ErrNoLocal})
+	err := error(&net.OpError{Op: "dial", Net: to.Network, Err: wire.ErrNoLocal})
 	for _, v4 := range []bool{true, false} {
 		i := slices.IndexFunc(d.locals, func(ip net.IP) bool { return (ip.To4() != nil) == v4 })
 		if i < 0 {

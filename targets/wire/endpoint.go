@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"net/url"
 	"time"
 
@@ -33,6 +34,9 @@ const (
 
 // ReadBuffer is how much is read of a connection at once, in bytes.
 const ReadBuffer = 4 << 10
+
+// ErrNoLocal says that all addresses of a host are of another kind (IPv4 or IPv6) than those of Local.
+var ErrNoLocal = errors.New("no address of the host fits the local addresses")
 
 // EndpointOf returns where connections for u go.
 func EndpointOf(s targets.Spec, u *url.URL, by targets.Routes) Endpoint {

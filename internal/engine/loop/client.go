@@ -6,6 +6,8 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http1"
@@ -24,14 +26,14 @@ type Client struct {
 	wire  *wire.Wire
 	max   int // connections
 
-	poller poller
-	wakeup wakeup
-	thread thread
+	poller sockets.Poller
+	wakeup sockets.Wakeup
+	thread sockets.Thread
 	hosts  []*host              // of the steps, and those that redirects led to
 	byWire map[*wire.Wire]*host // of each step
 	only   *host                // of all steps; nil if they have several
 	steps  int                  // how many hosts are of steps
-	locals locals
+	locals sockets.Locals
 
 	conns        []*conn // all there are so far; an event names one by its index
 	free         list    // without a connection
@@ -65,7 +67,7 @@ type Client struct {
 // in the background from time to time; if no address accepts connections, within a second. If the name does not
 // resolve, requests fail with that outcome.
 func New(clock *pacer.Clock, wire *wire.Wire, connections int) (*Client, error) {
-	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: newLocals(wire.Local), buf: make([]byte, readBuffer)}
+	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: sockets.NewLocals(wire.Local), buf: make([]byte, readBuffer)}
 	c.most = min(c.max, wire.Opening)
 	for _, w := range wire.Steps() {
 		if w.Close {
@@ -77,12 +79,12 @@ func New(clock *pacer.Clock, wire *wire.Wire, connections int) (*Client, error) 
 			c.h3.dialer = quic.NewDialer(w.QUIC())
 		}
 	}
-	if err := c.poller.open(); err != nil {
+	if err := c.poller.Open(); err != nil {
 		return nil, fmt.Errorf("open event loop: %w", err)
 	}
-	c.wakeup.poller = &c.poller
+	c.wakeup.Poller = &c.poller
 	if err := c.openHosts(); err != nil {
-		c.poller.close()
+		c.poller.Close()
 		return nil, fmt.Errorf("open event loop: %w", err)
 	}
 	return c, nil
@@ -112,7 +114,7 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 			cn.request = cn.filled
 		}
 		c.inFlight.insert(cn)
-		if cn.reused = cn.socket.open(); !cn.reused {
+		if cn.reused = cn.socket.IsOpen(); !cn.reused {
 			c.connect(cn)
 			return true
 		}
@@ -138,7 +140,7 @@ func (c *Client) step(step int) (*wire.Wire, *host) {
 // Poll implements worker.Client. The first look does not block; under load it is the only one.
 func (c *Client) Poll(until int64, done func(targets.Result)) error {
 	if c.h3.dialer == nil { // else a change of threads for each answer would cost more than exact waits give
-		c.thread.claim()
+		c.thread.Claim()
 	}
 	for wait := int64(0); ; {
 		c.flushAll()
@@ -152,10 +154,10 @@ func (c *Client) Poll(until int64, done func(targets.Result)) error {
 		}
 		c.expire(now)
 		c.moveUnassigned()
-		if reported := c.report(done); c.wakeup.consume() || reported || c.admits() || now >= until {
+		if reported := c.report(done); c.wakeup.Consume() || reported || c.admits() || now >= until {
 			return nil
 		}
-		if wait = c.until(now, until) - now; c.thread.yield(now, wait) {
+		if wait = c.until(now, until) - now; c.thread.Yield(now, wait) {
 			wait = 0 // first look for what has arrived in the meantime
 		}
 	}
@@ -168,7 +170,7 @@ func (c *Client) serve(wait int64) error {
 		return fmt.Errorf("wait for events: %w", err)
 	}
 	for i := range n {
-		if index, what := c.poller.event(i); index >= 0 {
+		if index, what := c.poller.Event(i); index >= 0 {
 			c.handle(c.conns[index], what)
 		}
 	}
@@ -197,16 +199,16 @@ func (c *Client) Opening() bool { return c.held }
 // wait waits for events, for ns at most.
 func (c *Client) wait(ns int64) (int, error) {
 	if ns <= 0 {
-		return c.poller.look()
+		return c.poller.Look()
 	}
 	if c.h3.dialer != nil {
 		runtime.Gosched() // streams that are ready report before the loop waits: so one wait serves several
 	}
-	if !c.wakeup.sleep() {
+	if !c.wakeup.Sleep() {
 		return 0, nil
 	}
-	defer c.wakeup.awake()
-	return c.poller.wait(ns)
+	defer c.wakeup.Awake()
+	return c.poller.Wait(ns)
 }
 
 // until returns when there is something to do even if nothing happens.
@@ -214,7 +216,7 @@ func (c *Client) until(now, until int64) int64 {
 	if len(c.unread) > 0 {
 		return now
 	}
-	until = c.thread.until(now, until, c.latest)
+	until = c.thread.Until(now, until, c.latest)
 	for _, cn := range []*conn{c.inFlight.first, c.closing.first} {
 		if cn != nil {
 			until = min(until, cn.deadline)
@@ -297,7 +299,11 @@ func (c *Client) CloseIdle() {
 }
 
 // Wake implements worker.Client.
-func (c *Client) Wake() { c.wakeup.signal() }
+func (c *Client) Wake() { c.wakeup.Signal() }
+
+// Thread returns the id of the loop's thread; 0 before the first Poll and after Close, and without one. Any goroutine may
+// call it.
+func (c *Client) Thread() int { return c.thread.ID() }
 
 // Close implements worker.Client. The goroutine that called Poll must call it.
 func (c *Client) Close() error {
@@ -318,7 +324,7 @@ func (c *Client) Close() error {
 		}
 	}
 	c.closeAllH3()
-	c.poller.close()
-	c.thread.release()
+	c.poller.Close()
+	c.thread.Release()
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/engine/worker/clienttest"
 	"github.com/loadctl/loadctl/internal/proof/await"
@@ -42,6 +44,8 @@ type rig struct {
 	mix  *targets.Mix // nil = there is one step
 	sent uint64
 	got  []targets.Result
+
+	unseen map[int32]sockets.Event // of conns, by index: see unnoticed
 }
 
 func newRig(t *testing.T, spec targets.Spec, local targets.Local, connections int) *rig {
@@ -114,6 +118,35 @@ func (r *rig) timeOut() {
 	for cn := r.c.inFlight.first; cn != nil; cn = cn.next {
 		cn.deadline = r.c.Now()
 	}
+}
+
+// unnoticed lets a server do something, and waits until the poller tells of something to read on the connection of cn: data,
+// an end, or an error. The loop does not see these events, nor others that come in the meantime.
+func (r *rig) unnoticed(what string, cn *conn, do func()) {
+	r.t.Helper()
+	r.poll(0) // what was there before is no news
+	do()
+	r.await(what, cn)
+}
+
+// await is unnoticed for what a server does anyway. It returns the events.
+func (r *rig) await(what string, cn *conn) sockets.Event {
+	r.t.Helper()
+	if r.unseen == nil {
+		r.unseen = map[int32]sockets.Event{}
+	}
+	await.Polled(r.t, what, func() {
+		n, err := r.c.poller.Wait(int64(time.Millisecond))
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for i := range n {
+			index, what := r.c.poller.Event(i)
+			r.unseen[index] |= what
+		}
+	}, func() bool { return r.unseen[cn.index]&sockets.CanRead != 0 })
+	defer delete(r.unseen, cn.index)
+	return r.unseen[cn.index]
 }
 
 // pollUntil polls until a condition holds.

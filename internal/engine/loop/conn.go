@@ -3,6 +3,8 @@ package loop
 import (
 	"crypto/tls"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/http1"
@@ -31,7 +33,7 @@ const (
 // A conn is a connection and its request, or room for them. A request that is a stream of a shared connection has a conn of
 // its own, without a socket.
 type conn struct {
-	socket socket
+	socket sockets.Socket
 	index  int32
 	state  state
 	// What events have reported; each fact is reported once. readable: there may be data until a read finds none.
@@ -119,10 +121,10 @@ func (cn *conn) close() {
 		cn.dial = nil
 	case cn.handshake != nil:
 		cn.handshake.abandon()
-		cn.handshake, cn.socket = nil, noSocket()
-	case cn.socket.open():
-		cn.socket.close()
-		cn.socket = noSocket()
+		cn.handshake, cn.socket = nil, sockets.None()
+	case cn.socket.IsOpen():
+		cn.socket.Close()
+		cn.socket = sockets.None()
 	}
 	cn.secure, cn.tls, cn.messages, cn.earlier = nil, nil, nil, nil
 	cn.readable, cn.hungUp = false, false
@@ -189,7 +191,7 @@ func (c *Client) spare() *conn {
 
 // grow adds a conn.
 func (c *Client) grow() *conn {
-	cn := &conn{socket: noSocket(), index: int32(len(c.conns))}
+	cn := &conn{socket: sockets.None(), index: int32(len(c.conns))}
 	cn.answer.Remember(&c.memo)
 	cn.reply = &cn.answer
 	c.conns = append(c.conns, cn)
@@ -238,7 +240,7 @@ func (c *Client) park(cn *conn) {
 			cn.stream.frames = nil
 		}
 	}
-	if !cn.socket.open() {
+	if !cn.socket.IsOpen() {
 		c.drop(cn)
 		return
 	}

@@ -4,13 +4,15 @@ import (
 	"errors"
 	"net"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 )
 
 // connectInTurn is connect for a request that was begun, so that Send cannot refuse it any more. It waits until the address
 // of its host is known, and another connection may be opened.
 func (c *Client) connectInTurn(cn *conn) {
-	if cn.host.names.known.Load() == nil || !c.mayOpen() {
+	if cn.host.names.Known() == nil || !c.mayOpen() {
 		cn.state = awaiting
 		c.awaiting = append(c.awaiting, cn)
 		return
@@ -37,16 +39,16 @@ func (c *Client) connect(cn *conn) {
 		c.dial(cn)
 		return
 	}
-	known := cn.host.names.known.Load()
-	for cn.tried < len(known.peers) {
-		to := known.peers[(cn.first+cn.tried)%len(known.peers)]
+	known := cn.host.names.Known()
+	for cn.tried < len(known.Peers) {
+		to := known.Peers[(cn.first+cn.tried)%len(known.Peers)]
 		cn.tried++
 		switch err := c.open(cn, to); {
 		case err == nil:
 			c.opening++
 			c.established(cn)
 			return
-		case errors.Is(err, errPending):
+		case errors.Is(err, sockets.ErrPending):
 			cn.state = connecting
 			c.opening++
 			return
@@ -54,17 +56,17 @@ func (c *Client) connect(cn *conn) {
 			cn.refused(err)
 		}
 	}
-	cn.host.names.doubt()
+	cn.host.names.Doubt()
 	err := cn.connectErr
 	if err == nil {
-		err = known.err
+		err = known.Err
 	}
 	c.unopened(cn, &net.OpError{Op: "dial", Net: cn.host.network, Err: err}, targets.ClassConnect)
 }
 
 // connected handles the result of an attempt to connect.
 func (c *Client) connected(cn *conn) {
-	if err := cn.socket.connected(); err != nil {
+	if err := cn.socket.Connected(); err != nil {
 		c.opening--
 		cn.refused(err)
 		c.connect(cn)
@@ -116,7 +118,7 @@ func (cn *conn) refused(err error) {
 }
 
 // open starts to connect.
-func (c *Client) open(cn *conn, to peer) (err error) {
-	cn.socket, err = connect(&c.poller, cn.index, cn.host.network, to, &c.locals)
+func (c *Client) open(cn *conn, to sockets.Peer) (err error) {
+	cn.socket, err = sockets.Connect(&c.poller, cn.index, cn.host.network, to, &c.locals)
 	return err
 }

@@ -6,7 +6,7 @@
 //	client, err := loop.New(clock, w, 256)
 //
 // On Linux the loop keeps a thread. A request costs one write, one read and a share of one wait; with several streams on a
-// connection, less. On other systems two goroutines read and write each connection: see sockets.go.
+// connection, less. On other systems two goroutines read and write each connection: see package sockets.
 //
 // Guarantees: those of worker.Client and of package targets. One Send is at most one request at the server: once a byte
 // of it was written, it is never written again, unless a server of HTTP/2 or HTTP/3 said that it did not process it.

@@ -4,95 +4,37 @@ package loop
 
 import (
 	"bufio"
-	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/engine/sockets"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/loadctl/loadctl/internal/engine/worker"
-	"github.com/loadctl/loadctl/internal/engine/worker/clienttest"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
-// arrived reports whether there is something to read, even an end or an error.
-func arrived(t *testing.T, s socket) bool {
-	t.Helper()
-	n, err := unix.Poll([]unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}, 0)
-	if err != nil && !errors.Is(err, unix.EINTR) {
-		t.Fatal(err)
+// TestClientWithoutExactWaits: the same on a machine whose kernel, or container, has no epoll_pwait2. The tests run once more
+// in a process of their own, which forbids itself that call.
+func TestClientWithoutExactWaits(t *testing.T) {
+	args := []string{"-test.run=^TestClient$", "-test.v", fmt.Sprintf("-test.short=%v", testing.Short())}
+	if end, limited := t.Deadline(); limited {
+		args = append(args, fmt.Sprintf("-test.timeout=%v", time.Until(end)))
 	}
-	return n > 0
-}
-
-// limitBuffer makes the system take no more than some bytes that the peer has not taken.
-func limitBuffer(t *testing.T, s socket, size int) {
-	t.Helper()
-	if err := unix.SetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_SNDBUF, size); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// The same without the kernel's epoll_pwait2.
-func TestClientWithTimer(t *testing.T) {
-	clienttest.TestClient(t, func(t *testing.T, o clienttest.Options) worker.Client {
-		c := open(t, targets.Spec{URL: o.URL, UnixSocket: o.UnixSocket, Insecure: true, Timeout: o.Timeout}, targets.Local{}, o.Connections)
-		if err := c.poller.openTimer(); err != nil {
-			t.Fatal(err)
-		}
-		return c
-	})
-}
-
-// A busy loop is woken without a system call, a sleeping one with one.
-func TestWakeWhileBusy(t *testing.T) {
-	c := open(t, targets.Spec{URL: "http://127.0.0.1:9/"}, targets.Local{}, 1)
-	defer c.Close()
-	c.Wake()
-	if n, err := c.poller.look(); n != 0 || err != nil {
-		t.Errorf("woken while busy: %d events, %v", n, err)
-	}
-	if c.wakeup.sleep() || !c.wakeup.consume() || c.wakeup.consume() {
-		t.Error("signaled once: it must not sleep, and consume it once")
-	}
-	if !c.wakeup.sleep() {
-		t.Error("not signaled: it may sleep")
-	}
-	for range 300 { // it is never read, and must not be full some time
-		c.wakeup.asleep.Store(true)
-		c.Wake()
-		if n, err := c.poller.look(); n != 1 || err != nil || c.poller.events[0].Fd != ofInterrupt {
-			t.Fatalf("woken while asleep: %d events, %v", n, err)
-		}
-	}
-}
-
-// After Close the number of the poller's descriptor may belong to another file, which must not be written.
-func TestWakeAfterClose(t *testing.T) {
-	c := open(t, targets.Spec{URL: "http://127.0.0.1:9/"}, targets.Local{}, 1)
-	if err := c.Poll(0, func(targets.Result) {}); err != nil {
-		t.Fatal(err)
-	}
-	c.Close()
-	var files []*os.File // one of them gets the number
-	for range 16 {
-		f, err := os.CreateTemp(t.TempDir(), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		files = append(files, f)
-	}
-	c.wakeup.asleep.Store(true) // as if the loop had been asleep when the waker looked
-	c.Wake()
-	for _, f := range files {
-		if info, err := f.Stat(); err != nil || info.Size() != 0 {
-			t.Errorf("%d bytes were written to a file, %v", info.Size(), err)
-		}
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), withoutExactWaits+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestClient ") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
@@ -148,8 +90,8 @@ func TestResetWhileFull(t *testing.T) {
 			})}, targets.Local{}, 2)
 			expect(t, r.do(), 200, "")
 			cn := r.c.hosts[0].idle.last
-			for junk, err := make([]byte, 1<<20), error(nil); !blocked(err); { // as a server does that does not read all of a body
-				if _, err = cn.socket.send(junk); err != nil && !blocked(err) {
+			for junk, err := make([]byte, 1<<20), error(nil); !sockets.Blocked(err); { // as a server does that does not read all of a body
+				if _, err = cn.socket.Send(junk); err != nil && !sockets.Blocked(err) {
 					t.Fatal(err)
 				}
 			}
@@ -170,5 +112,26 @@ func TestResetWhileFull(t *testing.T) {
 				t.Errorf("%d connections, %d are being opened", n, r.c.opening)
 			}
 		})
+	}
+}
+
+// The client's own waits are those of its thread: they end when it has to be rescheduled.
+func TestWaitsAreInterrupted(t *testing.T) {
+	c, err := New(pacer.NewClock(), &wire.Wire{Address: "127.0.0.1:1"}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	now := int64(1e12)
+	c.latest = now
+	if !c.thread.Yield(now, 1e9) {
+		t.Fatal("it was never rescheduled, and is not now")
+	}
+	again := c.thread.Until(now, now+1e9, now)
+	if until := c.until(now, now+1e9); until != again || again == now+1e9 {
+		t.Errorf("it waits for %d ns, want %d", until-now, again-now)
+	}
+	if until := c.until(now, now+1e6); until != now+1e6 {
+		t.Errorf("it waits for %d ns, but a slot is due", until-now)
 	}
 }

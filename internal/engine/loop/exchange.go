@@ -5,6 +5,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
 )
@@ -13,10 +15,10 @@ import (
 const readsInARow = 8
 
 // handle handles an event. Events are edges: what is not used now must be remembered.
-func (c *Client) handle(cn *conn, what event) {
-	cn.readable = cn.readable || what&canRead != 0
-	cn.hungUp = cn.hungUp || what&peerClosed != 0 && !cn.wire.Datagrams()
-	if cn.messages != nil && (cn.state == reading || cn.state == ended || cn.state == idle) && what&canWrite != 0 {
+func (c *Client) handle(cn *conn, what sockets.Event) {
+	cn.readable = cn.readable || what&sockets.CanRead != 0
+	cn.hungUp = cn.hungUp || what&sockets.PeerClosed != 0 && !cn.wire.Datagrams()
+	if cn.messages != nil && (cn.state == reading || cn.state == ended || cn.state == idle) && what&sockets.CanWrite != 0 {
 		cn.readable = true // a pong may have waited for room
 	}
 	if cn.secure != nil && cn.state != writing && cn.state != sharing {
@@ -24,7 +26,7 @@ func (c *Client) handle(cn *conn, what event) {
 	}
 	switch cn.state {
 	case connecting:
-		if what&canWrite != 0 {
+		if what&sockets.CanWrite != 0 {
 			c.connected(cn)
 		}
 	case securing:
@@ -33,7 +35,7 @@ func (c *Client) handle(cn *conn, what event) {
 		if cn.readable && cn.discards() {
 			c.discard(cn) // else both sides may wait until the other one reads
 		}
-		if what&canWrite != 0 && !c.write(cn) {
+		if what&sockets.CanWrite != 0 && !c.write(cn) {
 			c.reopen(cn)
 		}
 	case reading:
@@ -71,11 +73,11 @@ func (c *Client) write(cn *conn) bool {
 		}
 		if err == nil {
 			var n int
-			if n, err = cn.socket.send(b); err == nil {
+			if n, err = cn.socket.Send(b); err == nil {
 				cn.wrote(n)
 				continue
 			}
-			if blocked(err) {
+			if sockets.Blocked(err) {
 				return true // another event will say that there is room again
 			}
 		}
@@ -127,10 +129,10 @@ func (c *Client) read(cn *conn) {
 	}
 	datagrams := cn.wire.Datagrams() // none of them says that there are no more, and an empty one is no end
 	for range readsInARow {
-		n, err := cn.socket.receive(c.buf)
+		n, err := cn.socket.Receive(c.buf)
 		switch {
 		case err == nil:
-		case blocked(err):
+		case sockets.Blocked(err):
 			cn.readable = false
 			return
 		default:
@@ -173,8 +175,8 @@ func (c *Client) nothingToRead(cn *conn) bool {
 // drained reports whether there is nothing to read, not even a close. A byte that it reads is lost, and so is the
 // connection.
 func (c *Client) drained(cn *conn) bool {
-	_, err := cn.socket.receive(c.buf[:1])
-	return blocked(err)
+	_, err := cn.socket.Receive(c.buf[:1])
+	return sockets.Blocked(err)
 }
 
 // resume goes on with the reads that gave way to other connections.
@@ -189,7 +191,7 @@ func (c *Client) resume() {
 		case cn.state == reading && (cn.readable || cn.secure != nil):
 			c.read(cn)
 		case (cn.messages != nil || cn.discards()) && (cn.state == idle || cn.state == ended):
-			c.handle(cn, canRead)
+			c.handle(cn, sockets.CanRead)
 		}
 	}
 }

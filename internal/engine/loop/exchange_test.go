@@ -4,6 +4,7 @@ package loop
 
 import (
 	"bufio"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -221,9 +222,10 @@ func TestResetBeforeWrite(t *testing.T) {
 	})
 	r := newRig(t, targets.Spec{URL: url}, targets.Local{}, 1)
 	expect(t, r.do(), 200, "")
-	close(cut)
-	<-isCut // and no Poll that would notice
-	await.True(t, "the reset", func() bool { return arrived(t, r.c.conns[0].socket) })
+	r.unnoticed("the reset", r.c.conns[0], func() {
+		close(cut)
+		<-isCut
+	})
 	got := r.do()
 	expect(t, got, 200, "")
 	if got.BytesOut != int64(len(r.c.wire.Request)) || requests.Load() != 2 || connections.Load() != 2 {
@@ -304,10 +306,34 @@ func TestAnswerAfterTheTimeout(t *testing.T) {
 	})
 	close(answer)
 	await.Closed(t, "the answer", answered)
-	await.True(t, "the answer here", func() bool { return arrived(t, r.c.conns[0].socket) })
+	cn := r.c.conns[0]
+	what := r.await("the answer here", cn)
 	r.timeOut()
+	r.c.handle(cn, what) // as Poll does: see TestEventsBeforeTimeouts
 	r.pollFor(1)
 	expect(t, r.got[0].Outcome, 200, targets.ClassTimeout)
+}
+
+// TestEventsBeforeTimeouts: what has come when the time of a request is over counts, and not its timeout.
+func TestEventsBeforeTimeouts(t *testing.T) {
+	spec := certify(t, time.Hour).serve(t, func(*tls.Conn) {})
+	spec.CA, spec.Timeout = "", time.Hour // the certificate is not accepted
+	r := newRig(t, spec, targets.Local{}, 1)
+	r.mustSend()
+	await.Polled(t, "the end of the handshake", func() { // which the loop does not take
+		n, err := r.c.wait(int64(time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range n {
+			if index, what := r.c.poller.Event(i); index >= 0 {
+				r.c.handle(r.c.conns[index], what)
+			}
+		}
+	}, r.c.wakeup.Consume)
+	r.timeOut()
+	r.pollFor(1)
+	expect(t, r.got[0].Outcome, 0, targets.ClassTLS)
 }
 
 // A server that drips bytes does not answer in time. What is known of the answer remains.

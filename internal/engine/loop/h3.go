@@ -46,18 +46,18 @@ func (c *Client) note(add func(t *h3Client)) {
 	add(t)
 	t.some.Store(true)
 	t.mu.Unlock()
-	c.wakeup.signal()
+	c.wakeup.Signal()
 }
 
 // dial opens a shared connection of HTTP/3.
 func (c *Client) dial(cn *conn) {
-	known := cn.host.names.known.Load()
-	if len(known.addresses) == 0 {
-		c.unopened(cn, known.err, targets.ClassConnect)
+	known := cn.host.names.Known()
+	if len(known.Addresses) == 0 {
+		c.unopened(cn, known.Err, targets.ClassConnect)
 		return
 	}
-	to := known.addresses[cn.first%len(known.addresses)]
-	local := c.locals.next(to.Addr().Is4())
+	to := known.Addresses[cn.first%len(known.Addresses)]
+	local := c.locals.Next(to.Addr().Is4())
 	ctx, stop := context.WithCancel(context.Background())
 	d := &dialing{owner: cn, session: cn.session, stop: stop}
 	name := cn.wire.Name

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/wire"
 	"github.com/loadctl/loadctl/targets/ws"
@@ -20,7 +22,7 @@ type handshake struct {
 	conn      *conn
 	wire      *wire.Wire
 	call      targets.Call
-	socket    socket
+	socket    sockets.Socket
 	event     chan struct{} // room for one: there may be something to read, or room to write
 	abandoned chan struct{} // closed when nobody waits for the handshake any more
 
@@ -64,10 +66,10 @@ func (h *handshake) run() {
 	}
 	done.mu.Unlock()
 	if left {
-		h.socket.close()
+		h.socket.Close()
 		return
 	}
-	h.client.wakeup.signal()
+	h.client.wakeup.Signal()
 }
 
 // open makes TLS, and the handshake of WebSocket or a login, as far as the wire wants them.
@@ -95,7 +97,7 @@ func (h *handshake) signal() {
 
 // abandon gives the handshake up, and leaves the socket to it.
 func (h *handshake) abandon() {
-	h.socket.mute() // its events would go to the next connection of the conn
+	h.socket.Mute() // its events would go to the next connection of the conn
 	done := &h.client.handshakes
 	done.mu.Lock()
 	h.left = true
@@ -103,18 +105,18 @@ func (h *handshake) abandon() {
 	done.mu.Unlock()
 	close(h.abandoned)
 	if over {
-		h.socket.close()
+		h.socket.Close()
 	}
 }
 
 // read waits for data.
 func (h *handshake) read(b []byte) (int, error) {
 	for {
-		n, err := h.socket.receive(b)
+		n, err := h.socket.Receive(b)
 		switch {
 		case err == nil && n == 0:
 			return 0, io.EOF
-		case !blocked(err):
+		case !sockets.Blocked(err):
 			return n, err
 		}
 		if err := h.wait(); err != nil {
@@ -127,9 +129,9 @@ func (h *handshake) read(b []byte) (int, error) {
 func (h *handshake) write(b []byte) (int, error) {
 	sent := 0
 	for sent < len(b) {
-		n, err := h.socket.send(b[sent:])
+		n, err := h.socket.Send(b[sent:])
 		sent += n
-		if blocked(err) {
+		if sockets.Blocked(err) {
 			err = h.wait()
 		}
 		if err != nil {

@@ -3,6 +3,8 @@ package loop
 import (
 	"fmt"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
@@ -10,7 +12,7 @@ import (
 type host struct {
 	network  string // "tcp", "udp" or "unix"
 	endpoint endpoint
-	names    *names
+	names    *sockets.Names
 	idle     list  // its connections without a request; the last one became idle last, and is used first
 	coming   *conn // of HTTP/2: a connection that is being opened, and has room for streams
 	peer     int   // index of the address that was connected to last
@@ -64,7 +66,7 @@ func (c *Client) hostOf(w *wire.Wire, found func()) (*host, error) {
 	}
 	h := &host{network: w.Network, endpoint: to}
 	var err error
-	h.names, err = newNames(w, c.locals.fits, found)
+	h.names, err = sockets.NewNames(w, c.locals.Fits, found)
 	if err == nil {
 		c.hosts = append(c.hosts, h)
 	}
@@ -74,11 +76,11 @@ func (c *Client) hostOf(w *wire.Wire, found func()) (*host, error) {
 // silent notes that an address does not accept connections: the next ones are opened to another one.
 func (h *host) silent(next int) {
 	h.peer = next
-	h.names.doubt()
+	h.names.Doubt()
 }
 
 func (c *Client) closeHosts() {
 	for _, h := range c.hosts {
-		h.names.close()
+		h.names.Close()
 	}
 }

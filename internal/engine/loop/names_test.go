@@ -8,8 +8,8 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,17 +18,19 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A nameServer answers over UDP that every name has one IPv4 address.
+// A nameServer answers over UDP that every name has the same addresses of IPv4. Without any, it says that there is no such
+// name.
 type nameServer struct {
-	address atomic.Pointer[netip.Addr]
-	asked   atomic.Int64 // for addresses of IPv4
+	mu        sync.Mutex
+	addresses []netip.Addr
+	asked     map[string]int // for addresses of IPv4, by name
 }
 
 // startNames makes this process use this name server until the test ends.
-func startNames(t *testing.T, address string) *nameServer {
+func startNames(t *testing.T, addresses ...string) *nameServer {
 	t.Helper()
-	s := &nameServer{}
-	s.point(address)
+	s := &nameServer{asked: map[string]int{}}
+	s.point(addresses...)
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -50,9 +52,32 @@ func startNames(t *testing.T, address string) *nameServer {
 	return s
 }
 
-func (s *nameServer) point(address string) {
-	a := netip.MustParseAddr(address)
-	s.address.Store(&a)
+// point changes the addresses.
+func (s *nameServer) point(addresses ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addresses = nil
+	for _, a := range addresses {
+		s.addresses = append(s.addresses, netip.MustParseAddr(a))
+	}
+}
+
+// lookups returns how often a name was asked for.
+func (s *nameServer) lookups(name string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[name]
+}
+
+// answer returns the addresses for a question.
+func (s *nameServer) answer(name string, kind uint16) (addresses []netip.Addr, exists bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if kind != 1 {
+		return nil, len(s.addresses) > 0
+	}
+	s.asked[name]++
+	return s.addresses, len(s.addresses) > 0
 }
 
 // serve answers as RFC 1035 has it: a header of 12 bytes, the question (a name, its type and class), the answer.
@@ -63,23 +88,71 @@ func (s *nameServer) serve(socket net.PacketConn) {
 		if err != nil {
 			return
 		}
-		end := 12 + bytes.IndexByte(buf[12:n], 0) + 1 + 4
+		var labels []string
+		at := 12
+		for size := int(buf[at]); size > 0; size = int(buf[at]) {
+			labels = append(labels, string(buf[at+1:at+1+size]))
+			at += 1 + size
+		}
+		end := min(n, at+1+4)
 		reply := bytes.Clone(buf[:end])
-		answers := byte(0)
-		if binary.BigEndian.Uint16(reply[end-4:]) == 1 {
-			s.asked.Add(1)
-			answers = 1
-			ip := s.address.Load().As4()
+		answers, exists := s.answer(strings.Join(labels, "."), binary.BigEndian.Uint16(reply[end-4:]))
+		for _, a := range answers {
+			ip := a.As4()
 			reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
 			reply = append(reply, ip[:]...)
 		}
-		copy(reply[2:], []byte{0x81, 0x80, 0, 1, 0, answers, 0, 0, 0, 0})
+		code := byte(0)
+		if !exists {
+			code = 3 // NXDOMAIN
+		}
+		copy(reply[2:], []byte{0x81, 0x80 | code, 0, 1, 0, byte(len(answers)), 0, 0, 0, 0})
 		_, _ = socket.WriteTo(reply, from)
 	}
 }
 
 // If the address of a name refuses, the name is looked up again: at once, and at most once a second.
 func TestNameMoves(t *testing.T) {
+	const retry = time.Second
+	server, err := arrivals.Start(arrivals.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	_, port, _ := net.SplitHostPort(server.Addr())
+	old, err := arrivals.Start(arrivals.Options{Addr: "127.0.0.77:" + port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := startNames(t, "127.0.0.77")
+	r := newRig(t, targets.Spec{URL: "http://moves.test:" + port + "/", NoKeepAlive: true}, targets.Local{}, 10)
+	expect(t, r.do(), 200, "")
+
+	// Nobody listens at the known address any more; the name server has no better one for a while.
+	old.Close()
+	began, asked := time.Now(), names.lookups("moves.test")
+	await.True(t, "three lookups", func() bool {
+		expect(t, r.do(), 0, targets.ClassConnect)
+		return names.lookups("moves.test") >= asked+3
+	})
+	if took := time.Since(began); took < 2*retry {
+		t.Errorf("looked up 3 times within %v", took)
+	}
+
+	// The endpoint is at another address.
+	names.point("127.0.0.1")
+	moved := time.Now()
+	asked = names.lookups("moves.test")
+	await.True(t, "the use of the new address", func() bool { return r.do().Class == "" })
+	await.Soon(t, "the use of the new address", time.Since(moved), 5*retry)
+	// One lookup may have been under way, and one may be now. More of them take their time.
+	if n, took := names.lookups("moves.test")-asked, time.Since(moved); took < time.Duration(n-3)*retry {
+		t.Errorf("the new address is used after %d lookups in %v", n, took)
+	}
+}
+
+// While an endpoint answers, nobody asks for a lookup. A name that is wrong is looked up several times meanwhile.
+func TestGoodNamesAreNotDoubted(t *testing.T) {
 	server, err := arrivals.Start(arrivals.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -87,38 +160,19 @@ func TestNameMoves(t *testing.T) {
 	defer server.Close()
 	_, port, _ := net.SplitHostPort(server.Addr())
 	names := startNames(t, "127.0.0.1")
-	r := newRig(t, targets.Spec{URL: "http://moves.test:" + port + "/", NoKeepAlive: true}, targets.Local{}, 10)
-	expect(t, r.do(), 200, "")
-
-	// Nobody listens at the known address; the name server has no better one for a while.
-	began, asked := time.Now(), names.asked.Load()
-	names.point("127.0.0.77")
-	r.c.hosts[0].names.learn([]netip.Addr{netip.MustParseAddr("127.0.0.77")}, nil)
-	await.True(t, "three lookups", func() bool {
-		expect(t, r.do(), 0, targets.ClassConnect)
-		return names.asked.Load() >= asked+3
-	})
-	if took := time.Since(began); took < 2*lookupRetry {
-		t.Errorf("looked up 3 times within %v", took)
-	}
-
-	// The endpoint is at another address.
-	names.point("127.0.0.1")
-	moved := time.Now()
-	asked = names.asked.Load()
-	await.True(t, "the use of the new address", func() bool { return r.do().Class == "" })
-	await.Soon(t, "the use of the new address", time.Since(moved), 5*lookupRetry)
-	// One lookup may have been under way, and one may be now. More of them take their time.
-	if n, took := names.asked.Load()-asked, time.Since(moved); took < time.Duration(n-3)*lookupRetry {
-		t.Errorf("the new address is used after %d lookups in %v", n, took)
-	}
-	// While it answers nobody asks for a lookup.
-	doubted := func() bool { return len(r.c.hosts[0].names.wrong) > 0 }
-	r.pollUntil("a lookup that was asked for", func() bool { return !doubted() })
+	good := newRig(t, targets.Spec{URL: "http://good.test:" + port + "/", NoKeepAlive: true}, targets.Local{}, 10)
 	for range 50 {
-		if expect(t, r.do(), 200, ""); doubted() {
-			t.Fatal("a lookup is asked for although the endpoint answers")
-		}
+		expect(t, good.do(), 200, "")
+	}
+	names.point("127.0.0.77")
+	wrong := newRig(t, targets.Spec{URL: "http://wrong.test:" + port + "/"}, targets.Local{}, 1)
+	await.True(t, "three lookups of another name", func() bool {
+		expect(t, good.do(), 200, "")
+		expect(t, wrong.do(), 0, targets.ClassConnect)
+		return names.lookups("wrong.test") >= 3
+	})
+	if n := names.lookups("good.test"); n != 1 {
+		t.Errorf("%d lookups of a name that answers, want the first", n)
 	}
 }
 
@@ -127,10 +181,9 @@ func TestNameMovesFromSilence(t *testing.T) {
 	silent := deaf(t)
 	names := startNames(t, silent.Addr().String())
 	r := newRig(t, targets.Spec{URL: "http://moves.test:" + portOf(silent), Timeout: 100 * time.Millisecond}, targets.Local{}, 1)
-	asked := names.asked.Load()
 	await.True(t, "another lookup", func() bool {
 		expect(t, r.do(), 0, targets.ClassTimeout)
-		return names.asked.Load() > asked
+		return names.lookups("moves.test") > 1
 	})
 }
 

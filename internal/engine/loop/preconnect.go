@@ -29,7 +29,7 @@ func (c *Client) Preconnect(ctx context.Context, n int, every time.Duration) int
 		if err := c.serve(wait); err != nil {
 			break // Poll will report it
 		}
-		c.wakeup.consume()
+		c.wakeup.Consume()
 	}
 	c.Wake() // replaces the wake-ups consumed here
 	return c.settle()

@@ -13,8 +13,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // openingAtOnce is what docs/deploy.md promises.
@@ -99,7 +102,13 @@ func TestPreconnectEnds(t *testing.T) {
 
 // aimAt redirects the next connections to another address.
 func (r *rig) aimAt(address netip.AddrPort) {
-	r.c.hosts[0].names.known.Store(&known{peers: []peer{newPeer(address.Addr(), int(address.Port()))}})
+	r.t.Helper()
+	names, err := sockets.NewNames(&wire.Wire{Network: "tcp", Address: address.String()}, r.c.locals.Fits, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.c.hosts[0].names.Close()
+	r.c.hosts[0].names = names
 }
 
 // However many requests are due at once, exactly the maximum of connections is opened at the same time. Poll returns
@@ -166,8 +175,8 @@ func TestNoStampedeAfterResets(t *testing.T) {
 	reset.Wait()
 	now := r.c.Now()
 	for cn := r.c.hosts[0].idle.first; cn != nil; cn = cn.next {
-		for cn != good && !arrived(t, cn.socket) { // on its way
-			time.Sleep(time.Millisecond)
+		if cn != good {
+			r.await("the reset of a connection", cn)
 		}
 		cn.idleSince = now + int64(time.Hour) // as if each was idle for no time, however slow the test is
 	}
@@ -259,12 +268,11 @@ func TestIdleConnectionIsLookedAt(t *testing.T) {
 				}
 			})}, targets.Local{}, 2)
 			expect(t, r.do(), 200, "")
-			close(end)
-			<-ended
 			cn := r.c.hosts[0].idle.last
-			for !arrived(t, cn.socket) { // on its way
-				time.Sleep(time.Millisecond)
-			}
+			r.unnoticed("the end of the connection", cn, func() {
+				close(end)
+				<-ended
+			})
 			cn.idleSince -= int64(r.c.wire.LookAfter)
 			expect(t, r.do(), 200, "")
 		})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"syscall"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -14,7 +16,7 @@ func (c *Client) sent(cn *conn) {
 		err = cn.earlier
 	}
 	c.end(cn, err, targets.ClassOther, err == nil && !cn.hungUp && !cn.wire.Close)
-	if readable && cn.socket.open() && !c.discard(cn) {
+	if readable && cn.socket.IsOpen() && !c.discard(cn) {
 		cn.close()
 	}
 }
@@ -26,9 +28,9 @@ func (cn *conn) discards() bool { return cn.wire.Raw() && !cn.wire.Replies() }
 // error of an earlier datagram waits for the next request on the socket.
 func (c *Client) discard(cn *conn) bool {
 	for range readsInARow {
-		n, err := cn.socket.receive(c.buf)
+		n, err := cn.socket.Receive(c.buf)
 		switch {
-		case blocked(err):
+		case sockets.Blocked(err):
 			cn.readable = false
 			return true
 		case errors.Is(err, syscall.ECONNREFUSED) && cn.wire.Datagrams():

@@ -38,7 +38,7 @@ func TestRawClosed(t *testing.T) {
 	const n = 5
 	for range n {
 		expect(t, r.do(), 0, "")
-		r.pollUntil("the end of the connection", func() bool { return !r.c.conns[0].socket.open() })
+		r.pollUntil("the end of the connection", func() bool { return !r.c.conns[0].socket.IsOpen() })
 	}
 	if accepted.Load() != n {
 		t.Errorf("%d connections, want %d", accepted.Load(), n)
@@ -48,7 +48,7 @@ func TestRawClosed(t *testing.T) {
 // TestClosedWithoutReply: a request that expects no reply does not go to a connection that the server has closed, even if
 // no event has told so yet.
 func TestClosedWithoutReply(t *testing.T) {
-	lines := make(chan string, 2)
+	lines := make(chan string) // without room: the connection lasts until the line was taken
 	url := serve(t, func(c *net.TCPConn) {
 		line, _ := bufio.NewReader(c).ReadString('\n')
 		lines <- line
@@ -56,11 +56,12 @@ func TestClosedWithoutReply(t *testing.T) {
 	r := newRig(t, targets.Spec{URL: "tcp" + url[len("http"):len(url)-1], Body: []byte("${ordinal}\n")}, targets.Local{}, 1)
 	for n := range 2 {
 		expect(t, r.do(), 0, "")
-		if line := <-lines; line != fmt.Sprintln(n) {
-			t.Errorf("line %q", line)
-		}
 		cn := r.c.conns[0]
-		await.True(t, "the end of the connection", func() bool { return arrived(t, cn.socket) })
+		r.unnoticed("the end of the connection", cn, func() {
+			if line := await.Receive(t, "a line", lines); line != fmt.Sprintln(n) {
+				t.Errorf("line %q", line)
+			}
+		})
 		cn.idleSince = r.c.Now() // it was idle only briefly
 	}
 }

@@ -21,7 +21,7 @@ func (c *Client) redirected(cn *conn, err error) (*wire.Wire, *host) {
 		return nil, nil
 	}
 	if err == nil && cn.hops < cn.wire.Redirects {
-		to, err := c.hostOf(next, c.wakeup.signal)
+		to, err := c.hostOf(next, c.wakeup.Signal)
 		if err == nil {
 			cn.hops++
 			return next, to
@@ -40,13 +40,13 @@ func (c *Client) follow(cn *conn, next *wire.Wire, to *host) {
 		c.unassigned = append(c.unassigned, cn) // Poll finds it a connection
 		return
 	}
-	if to != cn.host && cn.socket.open() {
+	if to != cn.host && cn.socket.IsOpen() {
 		cn = c.elsewhere(cn, to)
 	}
 	cn.wire, cn.host, cn.request = next, to, next.Request
 	cn.restart()
 	cn.beginReply()
-	if cn.reused = cn.socket.open(); cn.reused {
+	if cn.reused = cn.socket.IsOpen(); cn.reused {
 		if c.write(cn) {
 			return
 		}
@@ -92,7 +92,7 @@ func (c *Client) forget() {
 		for cn := h.idle.first; cn != nil; cn = h.idle.first {
 			c.retire(cn)
 		}
-		h.names.close()
+		h.names.Close()
 		c.hosts = slices.Delete(c.hosts, c.steps+i, c.steps+i+1)
 		return
 	}

@@ -218,7 +218,7 @@ func TestRedirectToAName(t *testing.T) {
 	if got := end.requests(); strings.Count(got, "GET /0") != 5 {
 		t.Errorf("the other host saw %q", got)
 	}
-	if n := names.asked.Load(); n != 1 {
+	if n := names.lookups("elsewhere.test"); n != 1 {
 		t.Errorf("%d lookups", n)
 	}
 }
@@ -342,7 +342,7 @@ func TestRedirectsToManyServers(t *testing.T) {
 		}
 		open := 0
 		for _, cn := range r.c.conns {
-			if cn.socket.open() {
+			if cn.socket.IsOpen() {
 				open++
 			}
 		}

@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
+	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -21,6 +24,7 @@ const replySize = 5 + 5 + 1 + 16
 
 // A keyFlood is a server that asks for new keys in its answer, a batch at a time, and reads nothing.
 type keyFlood struct {
+	client chan net.Addr // of the connection
 	batch  chan struct{} // asks for one; closed when there were enough
 	asked  int           // for new keys
 	chunks int           // of the answer
@@ -28,10 +32,15 @@ type keyFlood struct {
 
 const keysInBatch = 100
 
+func newKeyFlood() *keyFlood {
+	return &keyFlood{client: make(chan net.Addr, 1), batch: make(chan struct{})}
+}
+
 // send sends the answer, except for its end, until there were enough batches.
 func (k *keyFlood) send(t *testing.T, c *tls.Conn, s *sealer) *sealer {
 	t.Helper()
 	raw := c.NetConn()
+	k.client <- raw.RemoteAddr()
 	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
 	s.seq++ // past the record of tls
 	for range k.batch {
@@ -49,7 +58,7 @@ func (k *keyFlood) send(t *testing.T, c *tls.Conn, s *sealer) *sealer {
 func (k *keyFlood) fill(r *rig, cn *conn) {
 	r.t.Helper()
 	r.pollUntil("the answer has begun", func() bool { return cn.in > 0 })
-	limitBuffer(r.t, cn.socket, 4096)
+	limitBuffer(r.t, <-k.client, 4096)
 	// What is full for a moment may have room again when the server's system has taken over what was sent.
 	full := func() bool {
 		for began := time.Now(); len(cn.tls.out) > 0 && time.Since(began) < 50*time.Millisecond; {
@@ -67,7 +76,7 @@ func (k *keyFlood) fill(r *rig, cn *conn) {
 
 // Replies to a server that does not read wait, and leave when it reads, though nothing else happens then.
 func TestRepliesWaitForRoom(t *testing.T) {
-	k := &keyFlood{batch: make(chan struct{})}
+	k := newKeyFlood()
 	over := make(chan error, 1)
 	s := certify(t, time.Hour)
 	spec := s.handmade(t, func(c *tls.Conn, s *sealer) {
@@ -104,7 +113,7 @@ func TestRepliesWaitForRoom(t *testing.T) {
 
 // A connection whose server does not read the replies it asked for carries no other request: that would wait behind them.
 func TestUnreadRepliesEndAConnection(t *testing.T) {
-	k := &keyFlood{batch: make(chan struct{})}
+	k := newKeyFlood()
 	var connections atomic.Int32
 	s := certify(t, time.Hour)
 	spec := s.handmade(t, func(c *tls.Conn, s *sealer) {
@@ -143,20 +152,21 @@ func TestAbandonedSocketHasNoEvents(t *testing.T) {
 	c := r.c
 	cn := c.vacant()
 	cn.begin(targets.Result{}, 0, c.hosts[0])
-	if err := c.open(cn, c.hosts[0].names.known.Load().peers[0]); err != nil && !errors.Is(err, errPending) {
+	if err := c.open(cn, c.hosts[0].names.Known().Peers[0]); err != nil && !errors.Is(err, sockets.ErrPending) {
 		t.Fatal(err)
 	}
 	conn, server := cn.socket, <-accepted
-	defer conn.close()
+	defer conn.Close()
 	cn.handshake = &handshake{client: c, conn: cn, socket: conn, event: make(chan struct{}, 1), abandoned: make(chan struct{})} // whose goroutine is slow
 	cn.close()
 	if _, err := server.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	for !arrived(t, conn) {
-		time.Sleep(time.Millisecond)
-	}
-	if n, err := c.poller.look(); n != 0 || err != nil {
+	await.True(t, "what the server said", func() bool {
+		n, err := conn.Receive(c.buf)
+		return n > 0 || !sockets.Blocked(err)
+	})
+	if n, err := c.poller.Look(); n != 0 || err != nil {
 		t.Errorf("%d events, %v", n, err)
 	}
 	c.free.push(cn)

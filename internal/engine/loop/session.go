@@ -195,7 +195,7 @@ func (c *Client) closeSessionsGracefully() {
 		if c.expire(now); c.closing.first == nil || c.serve(c.closing.first.deadline-now) != nil {
 			return
 		}
-		c.wakeup.consume() // a signal keeps it from waiting
+		c.wakeup.Consume() // a signal keeps it from waiting
 		c.resume()
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http2"
 )
@@ -54,12 +56,12 @@ func (c *Client) writeSession(cn *conn) {
 		}
 		if err == nil {
 			var n int
-			if n, err = cn.socket.send(b); err == nil {
+			if n, err = cn.socket.Send(b); err == nil {
 				sn.wrote += int64(n)
 				cn.sessionWritten(n)
 				continue
 			}
-			if blocked(err) {
+			if sockets.Blocked(err) {
 				sn.blocked = true
 				return
 			}
@@ -97,9 +99,9 @@ func (cn *conn) sessionWritten(n int) {
 }
 
 // onEvent handles an event of a shared connection.
-func (c *Client) onEvent(cn *conn, what event) {
+func (c *Client) onEvent(cn *conn, what sockets.Event) {
 	sn := cn.session
-	if sn.blocked && what&canWrite != 0 {
+	if sn.blocked && what&sockets.CanWrite != 0 {
 		c.flush(cn)
 	}
 	if cn.session == sn && cn.readable && !cn.queued {
@@ -124,7 +126,7 @@ func (c *Client) readSession(cn *conn) {
 		switch {
 		case err == nil:
 			continue
-		case !blocked(err):
+		case !sockets.Blocked(err):
 			c.lose(cn, err)
 		case cn.writeErr != nil:
 			c.lose(cn, cn.writeErr)
@@ -179,7 +181,7 @@ func (c *Client) review(cn *conn) {
 	}
 }
 
-// receive reads into the shared buffer. The error is wouldBlock if there is nothing more to read for now.
+// receive reads into the shared buffer. The error is sockets.WouldBlock if there is nothing more to read for now.
 func (c *Client) receive(cn *conn) (int, error) {
 	if cn.secure != nil {
 		return cn.secure.Read(c.buf)

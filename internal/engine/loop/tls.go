@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -48,14 +50,14 @@ func (c *Client) readSecure(cn *conn) {
 			used, complete, bad := cn.reply.Feed(c.buf[:n])
 			cn.in += used
 			if complete || bad != nil {
-				keep := bad == nil && (err == nil || blocked(err)) && c.reusable(cn) && c.settled(cn)
+				keep := bad == nil && (err == nil || sockets.Blocked(err)) && c.reusable(cn) && c.settled(cn)
 				c.end(cn, bad, targets.ClassProtocol, keep)
 				return
 			}
 		}
 		switch {
 		case err == nil:
-		case blocked(err):
+		case sockets.Blocked(err):
 			cn.tls.flush()
 			return
 		case errors.Is(err, io.EOF): // TLS' closing message, or the end of the stream
@@ -81,7 +83,7 @@ func (c *Client) settled(cn *conn) bool {
 	case cn.secure == nil:
 		return !cn.readable
 	}
-	if n, err := cn.secure.Read(c.buf); n > 0 || !blocked(err) {
+	if n, err := cn.secure.Read(c.buf); n > 0 || !sockets.Blocked(err) {
 		return false
 	}
 	cn.tls.flush()

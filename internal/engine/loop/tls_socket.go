@@ -5,6 +5,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"github.com/loadctl/loadctl/internal/engine/sockets"
 )
 
 // sealAtOnce is how much of a request is encrypted before it is written, in bytes: the size of the largest record. So a
@@ -35,13 +37,13 @@ func (t *tlsSocket) Read(b []byte) (int, error) {
 	return t.conn.receive(b)
 }
 
-// receive reads from the socket; wouldBlock if there is nothing. As in Client.read, a read that does not fill b has emptied
+// receive reads from the socket; sockets.WouldBlock if there is nothing. As in Client.read, a read that does not fill b has emptied
 // the socket.
 func (cn *conn) receive(b []byte) (int, error) {
 	for cn.readable {
-		n, err := cn.socket.receive(b)
+		n, err := cn.socket.Receive(b)
 		switch {
-		case blocked(err):
+		case sockets.Blocked(err):
 			cn.readable = false
 			continue
 		case err != nil:
@@ -54,7 +56,7 @@ func (cn *conn) receive(b []byte) (int, error) {
 		}
 		return n, nil
 	}
-	return 0, wouldBlock{}
+	return 0, sockets.WouldBlock{}
 }
 
 // Write implements net.Conn. After the handshake it only adds to what is to be written.
@@ -75,7 +77,7 @@ func (t *tlsSocket) Write(b []byte) (int, error) {
 // flush writes what TLS has to say beside requests, as far as the peer takes it. An error shows in the next read too.
 func (t *tlsSocket) flush() {
 	for t.sent < len(t.out) {
-		n, err := t.conn.socket.send(t.out[t.sent:])
+		n, err := t.conn.socket.Send(t.out[t.sent:])
 		if err != nil {
 			return
 		}

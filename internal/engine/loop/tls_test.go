@@ -424,11 +424,10 @@ func TestSecureNeverTwice(t *testing.T) {
 		} {
 			expect(t, r.do(), 200, "")
 			mu.Lock()
-			end(last) // and no Poll that would notice
-			mu.Unlock()
 			if i < 3 {
-				await.True(t, "what the server said", func() bool { return arrived(t, r.c.conns[0].socket) })
+				r.unnoticed("what the server said", r.c.conns[0], func() { end(last) })
 			}
+			mu.Unlock()
 			r.c.conns[0].idleSince -= int64(r.c.wire.LookAfter) + 1
 			if n := requests.Load(); n != int32(i)+1 {
 				t.Fatalf("%d requests", n)

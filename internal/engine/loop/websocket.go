@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
+
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -42,7 +44,7 @@ func (c *Client) readSocket(cn *conn) {
 		}
 		switch {
 		case err == nil:
-		case blocked(err):
+		case sockets.Blocked(err):
 			if err := c.pong(cn); err != nil {
 				c.fail(cn, err)
 			}
@@ -107,7 +109,7 @@ func (c *Client) attend(cn *conn) bool {
 		if bad := s.Skip(c.buf[:n]); bad != nil {
 			return false
 		}
-		if blocked(err) {
+		if sockets.Blocked(err) {
 			return c.answer(cn)
 		}
 	}
@@ -140,7 +142,7 @@ func (c *Client) pong(cn *conn) error {
 	n, err := cn.say(frame)
 	cn.messages.Wrote(n)
 	switch {
-	case n == len(frame) || blocked(err) && n == 0:
+	case n == len(frame) || sockets.Blocked(err) && n == 0:
 		return nil
 	case n > 0:
 		return errTorn
@@ -155,7 +157,7 @@ func (cn *conn) say(frame []byte) (int, error) {
 		cn.flush()
 		return n, err
 	}
-	return cn.socket.send(frame)
+	return cn.socket.Send(frame)
 }
 
 // flush is stream.flush, if there is TLS.
@@ -167,7 +169,7 @@ func (cn *conn) flush() {
 
 // sendClose says goodbye, if the server may still listen.
 func (cn *conn) sendClose() {
-	if cn.messages == nil || !cn.socket.open() || cn.out < len(cn.request) { // a frame was written in part
+	if cn.messages == nil || !cn.socket.IsOpen() || cn.out < len(cn.request) { // a frame was written in part
 		return
 	}
 	if frame := cn.messages.Bye(); frame != nil {

@@ -77,7 +77,7 @@ type Run struct {
 	free           lease.Ranges // given up, not yet taken
 	unknown        lease.Ranges // the owner has not called this server
 	unassigned     lease.Ranges // in nobody's target
-	controllerAt       int64        // when a controller last called, µs
+	controllerAt   int64        // when a controller last called, µs
 	members        map[string]*Member
 	replaced       map[string]bool // incarnations
 	log            []Entry

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package loop
+package sockets
 
 import (
 	"net"
@@ -11,30 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket is a descriptor that is registered with a poller.
-type socket struct {
+// A Socket is a descriptor that is registered with a poller.
+type Socket struct {
 	fd     int
-	poller *poller
+	poller *Poller
 }
 
-// noSocket is a socket without a connection.
-func noSocket() socket { return socket{fd: -1} }
+// None is a socket without a connection.
+func None() Socket { return Socket{fd: -1} }
 
-// open reports whether there is a connection, or an attempt to open one.
-func (s socket) open() bool { return s.fd >= 0 }
+// IsOpen reports whether there is a connection, or an attempt to open one.
+func (s Socket) IsOpen() bool { return s.fd >= 0 }
 
-// connect starts to connect; over TCP, errPending is the usual result. The socket is registered only afterwards, because
+// Connect starts to connect; over TCP, ErrPending is the usual result. The socket is registered only afterwards, because
 // an unconnected socket reports a close. The socket is open even if there is an error.
-func connect(p *poller, index int32, network string, to peer, from *locals) (socket, error) {
+func Connect(p *Poller, index int32, network string, to Peer, from *Locals) (Socket, error) {
 	kind := unix.SOCK_STREAM
 	if network == "udp" {
 		kind = unix.SOCK_DGRAM
 	}
 	fd, err := unix.Socket(to.family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return noSocket(), os.NewSyscallError("socket", err)
+		return None(), os.NewSyscallError("socket", err)
 	}
-	s := socket{fd, p}
+	s := Socket{fd, p}
 	if network == "tcp" {
 		if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
 			return s, os.NewSyscallError("setsockopt", err)
@@ -53,13 +53,13 @@ func connect(p *poller, index int32, network string, to peer, from *locals) (soc
 		return s, err
 	}
 	if pending != nil {
-		return s, errPending
+		return s, ErrPending
 	}
 	return s, nil
 }
 
-// connected returns the result of an attempt to connect.
-func (s socket) connected() error {
+// Connected returns the result of an attempt to connect.
+func (s Socket) Connected() error {
 	code, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && code != 0 {
 		err = unix.Errno(code)
@@ -67,15 +67,15 @@ func (s socket) connected() error {
 	return os.NewSyscallError("connect", err)
 }
 
-// send writes as much of b as there is room for.
-func (s socket) send(b []byte) (int, error) {
+// Send writes as much of b as there is room for.
+func (s Socket) Send(b []byte) (int, error) {
 	for {
 		n, errno := sendNow(s.fd, b)
 		switch errno {
 		case 0:
 			return n, nil
 		case unix.EAGAIN:
-			return 0, wouldBlock{}
+			return 0, WouldBlock{}
 		case unix.EINTR:
 		default:
 			return 0, errno
@@ -83,15 +83,15 @@ func (s socket) send(b []byte) (int, error) {
 	}
 }
 
-// receive reads what has come.
-func (s socket) receive(b []byte) (int, error) {
+// Receive reads what has come.
+func (s Socket) Receive(b []byte) (int, error) {
 	for {
 		n, errno := receiveNow(s.fd, b)
 		switch errno {
 		case 0:
 			return n, nil
 		case unix.EAGAIN:
-			return 0, wouldBlock{}
+			return 0, WouldBlock{}
 		case unix.EINTR:
 		default:
 			return 0, errno
@@ -99,27 +99,27 @@ func (s socket) receive(b []byte) (int, error) {
 	}
 }
 
-// mute ends the events of a socket that stays open.
-func (s socket) mute() { s.poller.remove(s.fd) }
+// Mute ends the events of a socket that stays open.
+func (s Socket) Mute() { s.poller.remove(s.fd) }
 
-// close closes the socket. The kernel then forgets its events.
-func (s socket) close() { _ = unix.Close(s.fd) }
+// Close closes the socket. The kernel then forgets its events.
+func (s Socket) Close() { _ = unix.Close(s.fd) }
 
-// A peer is an address to connect to.
-type peer struct {
+// A Peer is an address to connect to.
+type Peer struct {
 	family  int
 	address unix.Sockaddr
 }
 
 // ofUnix returns the peer at the path of a Unix socket.
-func ofUnix(path string) peer { return peer{unix.AF_UNIX, &unix.SockaddrUnix{Name: path}} }
+func ofUnix(path string) Peer { return Peer{unix.AF_UNIX, &unix.SockaddrUnix{Name: path}} }
 
 // newPeer returns the peer at a port of an address.
-func newPeer(ip netip.Addr, port int) peer {
+func newPeer(ip netip.Addr, port int) Peer {
 	if ip.Is4() {
-		return peer{unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}}
+		return Peer{unix.AF_INET, &unix.SockaddrInet4{Port: port, Addr: ip.As4()}}
 	}
-	return peer{unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zone(ip.Zone())}}
+	return Peer{unix.AF_INET6, &unix.SockaddrInet6{Port: port, Addr: ip.As16(), ZoneId: zone(ip.Zone())}}
 }
 
 // zone returns the index of a network interface, given by name or number; 0 = none.
@@ -133,8 +133,8 @@ func zone(name string) uint32 {
 
 // bind gives a socket the next local address. The system chooses the port when it knows the peer, so one port can serve
 // several peers. Old kernels choose it now; that error is ignored.
-func (l *locals) bind(fd, family int) error {
-	ip := l.next(family == unix.AF_INET)
+func (l *Locals) bind(fd, family int) error {
+	ip := l.Next(family == unix.AF_INET)
 	if ip == nil {
 		return nil
 	}

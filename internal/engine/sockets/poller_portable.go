@@ -1,6 +1,6 @@
 //go:build !linux || portable
 
-package loop
+package sockets
 
 import (
 	"slices"
@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A poller waits for events or a time. Its lock is that of its sockets too.
-type poller struct {
+// A Poller waits for events or a time. Its lock is that of its sockets too.
+type Poller struct {
 	mu     sync.Mutex
 	ready  []*pipe // with events that no look has taken
 	taken  []taken
@@ -20,16 +20,17 @@ type poller struct {
 // A taken event is one of the last look, of the socket of a conn.
 type taken struct {
 	index int32
-	what  event
+	what  Event
 }
 
-func (p *poller) open() error {
+// Open opens the poller.
+func (p *Poller) Open() error {
 	p.wakeup, p.timer = make(chan struct{}, 1), time.NewTimer(time.Hour)
 	return nil
 }
 
 // post reports an event of a socket. The lock is held.
-func (p *poller) post(s *pipe, what event) {
+func (p *Poller) post(s *pipe, what Event) {
 	if s.muted {
 		return
 	}
@@ -41,13 +42,13 @@ func (p *poller) post(s *pipe, what event) {
 }
 
 // forget takes back the events of a socket. The lock is held.
-func (p *poller) forget(s *pipe) {
+func (p *Poller) forget(s *pipe) {
 	s.muted, s.events = true, 0
 	p.ready = slices.DeleteFunc(p.ready, func(other *pipe) bool { return other == s })
 }
 
-// look takes the events that there are, and returns how many.
-func (p *poller) look() (int, error) {
+// Look takes the events that there are, and returns how many.
+func (p *Poller) Look() (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.taken = p.taken[:0]
@@ -60,25 +61,26 @@ func (p *poller) look() (int, error) {
 	return len(p.taken), nil
 }
 
-// event returns the i-th event of the last look or wait, and the index of its socket.
-func (p *poller) event(i int) (index int32, what event) { return p.taken[i].index, p.taken[i].what }
+// Event returns the i-th event of the last look or wait, and the index of its socket.
+func (p *Poller) Event(i int) (index int32, what Event) { return p.taken[i].index, p.taken[i].what }
 
-// wait waits for events for at most ns; it may return early without any.
-func (p *poller) wait(ns int64) (int, error) {
+// Wait waits for events for at most ns; it may return early without any.
+func (p *Poller) Wait(ns int64) (int, error) {
 	p.timer.Reset(time.Duration(ns))
 	select {
 	case <-p.wakeup: // may be for something that was taken already
 	case <-p.timer.C:
 	}
-	return p.look()
+	return p.Look()
 }
 
 // interrupt ends a wait, or the next one. Any goroutine may call it, at any time.
-func (p *poller) interrupt() {
+func (p *Poller) interrupt() {
 	select {
 	case p.wakeup <- struct{}{}:
 	default: // it is signaled already
 	}
 }
 
-func (p *poller) close() { p.timer.Stop() }
+// Close closes the poller. It may still be interrupted.
+func (p *Poller) Close() { p.timer.Stop() }

@@ -1,13 +1,8 @@
 //go:build linux && !portable
 
-package loop
+package sockets
 
-import (
-	"testing"
-
-	"github.com/loadctl/loadctl/pacer"
-	"github.com/loadctl/loadctl/targets/wire"
-)
+import "testing"
 
 // TestYieldsInTime: a loop with little work is rescheduled every 8 ms, even if it works in between. A busy loop is not;
 // and a loop idle for long waits as long as it likes.
@@ -29,30 +24,13 @@ func TestYieldsInTime(t *testing.T) {
 		{"nothing has happened for 100 ms", 199 * ms, 900 * ms, 99 * ms, 198 * ms, 206 * ms, false},
 		{"nor for a little longer", 199*ms + 1, 900 * ms, 99 * ms, 199 * ms, 900 * ms, false},
 	} {
-		th := thread{yielded: c.yielded}
-		got := th.until(c.now, c.until, c.latest)
-		if yields := th.yield(c.now, got-c.now); got != c.want || yields != c.yields {
+		th := Thread{yielded: c.yielded}
+		got := th.Until(c.now, c.until, c.latest)
+		if yields := th.Yield(c.now, got-c.now); got != c.want || yields != c.yields {
 			t.Errorf("%s: it waits until %d and yields %v, want %d, %v", c.what, got, yields, c.want, c.yields)
 		}
-		if c.yields && th.until(c.now, c.until, c.latest) != min(c.until, c.now+yieldEvery) {
-			t.Errorf("%s: after it, it waits until %d", c.what, th.until(c.now, c.until, c.latest))
+		if c.yields && th.Until(c.now, c.until, c.latest) != min(c.until, c.now+yieldEvery) {
+			t.Errorf("%s: after it, it waits until %d", c.what, th.Until(c.now, c.until, c.latest))
 		}
-	}
-}
-
-// TestWaitsAreInterrupted: the client's own waits are those of its thread.
-func TestWaitsAreInterrupted(t *testing.T) {
-	c, err := New(pacer.NewClock(), &wire.Wire{Address: "127.0.0.1:1"}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	now := int64(1e12)
-	c.latest, c.thread.yielded = now, now
-	if until := c.until(now, now+1e9); until != now+yieldEvery {
-		t.Errorf("it waits for %d ns, want %d", until-now, yieldEvery)
-	}
-	if until := c.until(now, now+1e6); until != now+1e6 {
-		t.Errorf("it waits for %d ns, but a slot is due", until-now)
 	}
 }

@@ -1,4 +1,4 @@
-package loop
+package sockets
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/loadctl/loadctl/targets/probe"
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
@@ -22,16 +21,16 @@ const (
 	lookupTimeout = 10 * time.Second
 )
 
-// known is the result of lookups: addresses, the best first, or why there are none.
-type known struct {
-	peers     []peer
-	addresses []netip.AddrPort // the same, those of IPv4 first: over UDP silence is all that a missing route shows
-	err       error
+// Known is the result of lookups: addresses, the best first, or why there are none.
+type Known struct {
+	Peers     []Peer
+	Addresses []netip.AddrPort // the same, those of IPv4 first: over UDP silence is all that a missing route shows
+	Err       error
 }
 
-// names knows the addresses of the target's host. The loop reads known and never waits for it.
-type names struct {
-	known  atomic.Pointer[known]
+// Names knows the addresses of the target's host. The loop reads what is known and never waits for it.
+type Names struct {
+	known  atomic.Pointer[Known]
 	wrong  chan struct{} // room for one: no address accepted a connection
 	cancel context.CancelFunc
 	host   string
@@ -39,13 +38,13 @@ type names struct {
 	fits   func(netip.Addr) bool
 }
 
-// newNames looks up the host of a wire's address within its timeout. If the host is a name, it repeats the lookup until
+// NewNames looks up the host of a wire's address within its timeout. If the host is a name, it repeats the lookup until
 // closed. fits tells which addresses can be reached. With found it does not wait for the first lookup, and calls found after
 // it.
-func newNames(wire *wire.Wire, fits func(netip.Addr) bool, found func()) (*names, error) {
+func NewNames(wire *wire.Wire, fits func(netip.Addr) bool, found func()) (*Names, error) {
 	if wire.Network == "unix" {
-		n := &names{cancel: func() {}, wrong: make(chan struct{}, 1)}
-		n.known.Store(&known{peers: []peer{ofUnix(wire.Address)}})
+		n := &Names{cancel: func() {}, wrong: make(chan struct{}, 1)}
+		n.known.Store(&Known{Peers: []Peer{ofUnix(wire.Address)}})
 		return n, nil
 	}
 	host, text, err := net.SplitHostPort(wire.Address)
@@ -56,7 +55,7 @@ func newNames(wire *wire.Wire, fits func(netip.Addr) bool, found func()) (*names
 	if err != nil {
 		return nil, fmt.Errorf("parse port: %w", err)
 	}
-	n := &names{host: host, port: int(port), fits: fits, wrong: make(chan struct{}, 1)}
+	n := &Names{host: host, port: int(port), fits: fits, wrong: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -77,13 +76,16 @@ func newNames(wire *wire.Wire, fits func(netip.Addr) bool, found func()) (*names
 	return n, nil
 }
 
+// Known returns the result of the last lookup that found something; nil before the end of the first one.
+func (n *Names) Known() *Known { return n.known.Load() }
+
 // refresh looks the name up from time to time, and soon if its addresses are wrong.
-func (n *names) refresh(ctx context.Context) {
+func (n *Names) refresh(ctx context.Context) {
 	for {
 		if !pause(ctx, lookupRetry, nil) {
 			return
 		}
-		if n.known.Load().err == nil && !pause(ctx, lookupEvery-lookupRetry, n.wrong) {
+		if n.known.Load().Err == nil && !pause(ctx, lookupEvery-lookupRetry, n.wrong) {
 			return
 		}
 		n.lookUp(ctx, lookupTimeout)
@@ -100,41 +102,41 @@ func pause(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	return ctx.Err() == nil
 }
 
-// doubt asks for another lookup, because no address accepted a connection. It never blocks.
-func (n *names) doubt() {
+// Doubt asks for another lookup, because no address accepted a connection. It never blocks.
+func (n *Names) Doubt() {
 	select {
 	case n.wrong <- struct{}{}:
 	default: // it has been asked for already
 	}
 }
 
-func (n *names) lookUp(ctx context.Context, timeout time.Duration) {
+func (n *Names) lookUp(ctx context.Context, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	n.learn(net.DefaultResolver.LookupNetIP(ctx, "ip", n.host))
 }
 
 // learn takes the result of a lookup. A failed one keeps what was known.
-func (n *names) learn(ips []netip.Addr, err error) {
-	var found known
+func (n *Names) learn(ips []netip.Addr, err error) {
+	var found Known
 	for _, ip := range ips {
 		if ip = ip.Unmap(); n.fits(ip) {
-			found.peers = append(found.peers, newPeer(ip, n.port))
-			found.addresses = append(found.addresses, netip.AddrPortFrom(ip, uint16(n.port)))
+			found.Peers = append(found.Peers, newPeer(ip, n.port))
+			found.Addresses = append(found.Addresses, netip.AddrPortFrom(ip, uint16(n.port)))
 		}
 	}
-	slices.SortStableFunc(found.addresses, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })
-	if len(found.peers) > 0 {
+	slices.SortStableFunc(found.Addresses, func(a, b netip.AddrPort) int { return a.Addr().BitLen() - b.Addr().BitLen() })
+	if len(found.Peers) > 0 {
 		n.known.Store(&found)
 		return
 	}
 	if err == nil {
-		err = probe.ErrNoLocal
+		err = wire.ErrNoLocal
 	}
-	if old := n.known.Load(); old == nil || len(old.peers) == 0 {
-		n.known.Store(&known{err: err})
+	if old := n.known.Load(); old == nil || len(old.Peers) == 0 {
+		n.known.Store(&Known{Err: err})
 	}
 }
 
-// close ends the lookups.
-func (n *names) close() { n.cancel() }
+// Close ends the lookups.
+func (n *Names) Close() { n.cancel() }

@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package loop
+package sockets
 
 import (
 	"runtime"
@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A thread is the OS thread that the loop keeps for itself. How exactly the kernel ends a wait is a property of the
+// A Thread is the OS thread that the loop keeps for itself. How exactly the kernel ends a wait is a property of the
 // thread: 50 µs by default.
-type thread struct {
+type Thread struct {
 	claimed bool
 	id      atomic.Int64 // 0 = none is claimed
 	yielded int64        // when the scheduler last had its turn, ns
@@ -28,17 +28,17 @@ const (
 	lately     = int64(100 * time.Millisecond) // a loop without work for longer should lose its processor
 )
 
-// until returns until when a loop may wait that has nothing to do before until, so that it is rescheduled in time. Its
+// Until returns until when a loop may wait that has nothing to do before until, so that it is rescheduled in time. Its
 // last request ended at latest.
-func (t *thread) until(now, until, latest int64) int64 {
+func (t *Thread) Until(now, until, latest int64) int64 {
 	if now-latest > lately {
 		return until
 	}
 	return min(until, max(t.yielded+yieldEvery, now+yieldRoom))
 }
 
-// yield reschedules the calling goroutine, if it is due and nothing else is due for wait ns. It reports whether it did.
-func (t *thread) yield(now, wait int64) bool {
+// Yield reschedules the calling goroutine, if it is due and nothing else is due for wait ns. It reports whether it did.
+func (t *Thread) Yield(now, wait int64) bool {
 	if wait < yieldRoom || now-t.yielded < yieldEvery {
 		return false
 	}
@@ -47,12 +47,12 @@ func (t *thread) yield(now, wait int64) bool {
 	return true
 }
 
-// Thread returns the id of the loop's thread; 0 before the first Poll and after Close. Any goroutine may call it.
-func (c *Client) Thread() int { return int(c.thread.id.Load()) }
+// ID returns the id of the thread; 0 if none is claimed. Any goroutine may call it.
+func (t *Thread) ID() int { return int(t.id.Load()) }
 
-// claim binds the calling goroutine to its thread and makes its waits end on time. Without permission for that they end
+// Claim binds the calling goroutine to its thread and makes its waits end on time. Without permission for that they end
 // a little later.
-func (t *thread) claim() {
+func (t *Thread) Claim() {
 	if t.claimed {
 		return
 	}
@@ -62,8 +62,8 @@ func (t *thread) claim() {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 }
 
-// release undoes claim; 0 restores the thread's initial value.
-func (t *thread) release() {
+// Release undoes Claim; 0 restores the thread's initial value.
+func (t *Thread) Release() {
 	if !t.claimed {
 		return
 	}

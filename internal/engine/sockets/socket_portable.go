@@ -1,6 +1,6 @@
 //go:build !linux || portable
 
-package loop
+package sockets
 
 import (
 	"context"
@@ -20,19 +20,19 @@ const (
 	closeTimeout = time.Second // for what was sent before a socket was closed
 )
 
-// A socket is a connection of package net. It behaves like one of the system that does not block: what is sent waits in a
+// A Socket is a connection of package net. It behaves like one of the system that does not block: what is sent waits in a
 // buffer until its goroutine has written it, and what is received was read by another goroutine before.
-type socket struct{ *pipe }
+type Socket struct{ *pipe }
 
 // A pipe is the state of a socket. Its fields are guarded by the lock of the poller, except for those that never change.
 type pipe struct {
-	poller    *poller
+	poller    *Poller
 	index     int32 // of its conn
 	datagrams bool
 	cancel    context.CancelFunc // ends the attempt to connect
 	changed   sync.Cond          // its goroutines may go on
 
-	events event // that no look has taken
+	events Event // that no look has taken
 	muted  bool  // nobody wants events
 	closed bool
 
@@ -49,19 +49,19 @@ type pipe struct {
 	writeErr error
 }
 
-// noSocket is a socket without a connection.
-func noSocket() socket { return socket{} }
+// None is a socket without a connection.
+func None() Socket { return Socket{} }
 
-// open reports whether there is a connection, or an attempt to open one.
-func (s socket) open() bool { return s.pipe != nil }
+// IsOpen reports whether there is a connection, or an attempt to open one.
+func (s Socket) IsOpen() bool { return s.pipe != nil }
 
-// connect starts to connect, and returns errPending.
-func connect(p *poller, index int32, network string, to peer, from *locals) (socket, error) {
+// Connect starts to connect, and returns ErrPending.
+func Connect(p *Poller, index int32, network string, to Peer, from *Locals) (Socket, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &pipe{poller: p, index: index, datagrams: network == "udp", cancel: cancel}
 	s.changed.L = &p.mu
 	d := net.Dialer{KeepAlive: -1}
-	switch ip := from.next(to.v4); {
+	switch ip := from.Next(to.v4); {
 	case ip == nil || network == "unix":
 	case s.datagrams:
 		d.LocalAddr = &net.UDPAddr{IP: ip}
@@ -69,7 +69,7 @@ func connect(p *poller, index int32, network string, to peer, from *locals) (soc
 		d.LocalAddr = &net.TCPAddr{IP: ip}
 	}
 	go s.run(ctx, d, network, to.address)
-	return socket{s}, errPending
+	return Socket{s}, ErrPending
 }
 
 // run opens the connection and reads it.
@@ -87,11 +87,11 @@ func (s *pipe) run(ctx context.Context, d net.Dialer, network, address string) {
 	}
 	if err != nil {
 		s.err = cause(err)
-		p.post(s, canWrite|canRead|peerClosed)
+		p.post(s, CanWrite|CanRead|PeerClosed)
 		return
 	}
 	s.conn = conn
-	p.post(s, canWrite)
+	p.post(s, CanWrite)
 	if !s.datagrams {
 		go s.write()
 	}
@@ -121,7 +121,7 @@ func (s *pipe) read() {
 			if s.in = buf[:n]; s.datagrams && err != nil {
 				s.inErr = cause(err)
 			}
-			s.poller.post(s, canRead)
+			s.poller.post(s, CanRead)
 			for s.full && !s.closed {
 				s.changed.Wait()
 			}
@@ -130,7 +130,7 @@ func (s *pipe) read() {
 			if s.inEnded = true; !errors.Is(err, io.EOF) {
 				s.inErr = cause(err)
 			}
-			s.poller.post(s, canRead|peerClosed)
+			s.poller.post(s, CanRead|PeerClosed)
 			return
 		}
 	}
@@ -151,14 +151,14 @@ func (s *pipe) write() {
 		taken, s.out, s.writing = s.out, taken[:0], true
 		if s.refused {
 			s.refused = false
-			s.poller.post(s, canWrite)
+			s.poller.post(s, CanWrite)
 		}
 		s.poller.mu.Unlock()
 		_, err := s.conn.Write(taken)
 		s.poller.mu.Lock()
 		if s.writing = false; err != nil {
 			s.writeErr = cause(err)
-			s.poller.post(s, canWrite|canRead|peerClosed)
+			s.poller.post(s, CanWrite|CanRead|PeerClosed)
 		}
 	}
 	if s.closed {
@@ -166,15 +166,15 @@ func (s *pipe) write() {
 	}
 }
 
-// connected returns the result of an attempt to connect.
-func (s *pipe) connected() error {
+// Connected returns the result of an attempt to connect.
+func (s *pipe) Connected() error {
 	s.poller.mu.Lock()
 	defer s.poller.mu.Unlock()
 	return s.err
 }
 
-// send takes as much of b as there is room for.
-func (s *pipe) send(b []byte) (int, error) {
+// Send takes as much of b as there is room for.
+func (s *pipe) Send(b []byte) (int, error) {
 	if s.datagrams {
 		n, err := s.conn.Write(b) // a datagram does not wait
 		return n, cause(err)
@@ -188,7 +188,7 @@ func (s *pipe) send(b []byte) (int, error) {
 		return 0, s.inErr
 	case len(s.out) == pipeBuffer:
 		s.refused = true
-		return 0, wouldBlock{}
+		return 0, WouldBlock{}
 	}
 	n := min(len(b), pipeBuffer-len(s.out))
 	s.out = append(s.out, b[:n]...)
@@ -196,8 +196,8 @@ func (s *pipe) send(b []byte) (int, error) {
 	return n, nil
 }
 
-// receive returns what was read: 0 bytes at the end of a stream.
-func (s *pipe) receive(b []byte) (n int, err error) {
+// Receive returns what was read: 0 bytes at the end of a stream.
+func (s *pipe) Receive(b []byte) (n int, err error) {
 	s.poller.mu.Lock()
 	defer s.poller.mu.Unlock()
 	switch {
@@ -214,18 +214,18 @@ func (s *pipe) receive(b []byte) (n int, err error) {
 	case s.inEnded:
 		return 0, s.inErr
 	}
-	return 0, wouldBlock{}
+	return 0, WouldBlock{}
 }
 
-// mute ends the events of a socket that stays open.
-func (s *pipe) mute() {
+// Mute ends the events of a socket that stays open.
+func (s *pipe) Mute() {
 	s.poller.mu.Lock()
 	defer s.poller.mu.Unlock()
 	s.poller.forget(s)
 }
 
-// close closes the socket. What was sent before still leaves, if the peer takes it soon.
-func (s *pipe) close() {
+// Close closes the socket. What was sent before still leaves, if the peer takes it soon.
+func (s *pipe) Close() {
 	s.poller.mu.Lock()
 	defer s.poller.mu.Unlock()
 	s.poller.forget(s)
@@ -241,16 +241,16 @@ func (s *pipe) close() {
 	}
 }
 
-// A peer is an address to connect to.
-type peer struct {
+// A Peer is an address to connect to.
+type Peer struct {
 	address string
 	v4      bool
 }
 
 // ofUnix returns the peer at the path of a Unix socket.
-func ofUnix(path string) peer { return peer{address: path} }
+func ofUnix(path string) Peer { return Peer{address: path} }
 
 // newPeer returns the peer at a port of an address.
-func newPeer(ip netip.Addr, port int) peer {
-	return peer{net.JoinHostPort(ip.String(), strconv.Itoa(port)), ip.Is4()}
+func newPeer(ip netip.Addr, port int) Peer {
+	return Peer{net.JoinHostPort(ip.String(), strconv.Itoa(port)), ip.Is4()}
 }

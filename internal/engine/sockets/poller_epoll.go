@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package loop
+package sockets
 
 import (
 	"encoding/binary"
@@ -30,8 +30,8 @@ const (
 	hangUpEvents = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 )
 
-// A poller waits for events or a time, exact to the nanosecond.
-type poller struct {
+// A Poller waits for events or a time, exact to the nanosecond.
+type Poller struct {
 	fd     int
 	timer  int // a timerfd, if the kernel has no epoll_pwait2 (before 5.11); else -1
 	events []unix.EpollEvent
@@ -41,50 +41,51 @@ type poller struct {
 	wakeup int        // an eventfd; -1 when closed
 }
 
-func (p *poller) open() error {
+// Open opens the poller.
+func (p *Poller) Open() error {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
 	p.fd, p.timer, p.wakeup, p.events = fd, -1, -1, make([]unix.EpollEvent, batch)
 	if p.wakeup, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		p.close()
+		p.Close()
 		return os.NewSyscallError("eventfd", err)
 	}
 	// Edge-triggered, it is an event at each write, and never has to be read.
 	if err := p.add(p.wakeup, ofInterrupt, edge|unix.EPOLLIN); err != nil {
-		p.close()
+		p.Close()
 		return err
 	}
 	return nil
 }
 
 // add registers a descriptor. Its events carry id.
-func (p *poller) add(fd int, id int32, events uint32) error {
+func (p *Poller) add(fd int, id int32, events uint32) error {
 	e := unix.EpollEvent{Events: events, Fd: id}
 	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &e))
 }
 
 // remove ends the events of a descriptor that stays open. An error means that there are none.
-func (p *poller) remove(fd int) { _ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil) }
+func (p *Poller) remove(fd int) { _ = unix.EpollCtl(p.fd, unix.EPOLL_CTL_DEL, fd, nil) }
 
-// event returns the i-th event of the last look or wait, and the index of its socket; below 0 it is of none.
-func (p *poller) event(i int) (index int32, what event) {
+// Event returns the i-th event of the last look or wait, and the index of its socket; below 0 it is of none.
+func (p *Poller) Event(i int) (index int32, what Event) {
 	e := &p.events[i]
 	if e.Events&readEvents != 0 {
-		what |= canRead
+		what |= CanRead
 	}
 	if e.Events&(unix.EPOLLOUT|hangUpEvents) != 0 {
-		what |= canWrite
+		what |= CanWrite
 	}
 	if e.Events&hangUpEvents != 0 {
-		what |= peerClosed
+		what |= PeerClosed
 	}
 	return e.Fd, what
 }
 
 // interrupt ends a wait, or the next one. Any goroutine may call it, at any time.
-func (p *poller) interrupt() {
+func (p *Poller) interrupt() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.wakeup >= 0 {
@@ -94,14 +95,14 @@ func (p *poller) interrupt() {
 	}
 }
 
-// look returns how many events are pending.
-func (p *poller) look() (int, error) {
+// Look returns how many events are pending.
+func (p *Poller) Look() (int, error) {
 	n, errno := epollNow(p.fd, p.events)
 	return counted("epoll_pwait", n, errno)
 }
 
-// wait waits for events for at most ns, more than 0; it may return early without any.
-func (p *poller) wait(ns int64) (int, error) {
+// Wait waits for events for at most ns, more than 0; it may return early without any.
+func (p *Poller) Wait(ns int64) (int, error) {
 	if p.timer >= 0 {
 		return p.waitTimer(ns)
 	}
@@ -118,7 +119,7 @@ func (p *poller) wait(ns int64) (int, error) {
 }
 
 // openTimer registers a timer as one of the events.
-func (p *poller) openTimer() error {
+func (p *Poller) openTimer() error {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
 	if err != nil {
 		return os.NewSyscallError("timerfd_create", err)
@@ -128,7 +129,7 @@ func (p *poller) openTimer() error {
 }
 
 // waitTimer is wait with the timer. The timer is edge-triggered, so it need not be read; setting it again re-arms it.
-func (p *poller) waitTimer(ns int64) (int, error) {
+func (p *Poller) waitTimer(ns int64) (int, error) {
 	when := unix.ItimerSpec{Value: unix.NsecToTimespec(ns)}
 	if err := unix.TimerfdSettime(p.timer, 0, &when, nil); err != nil {
 		return 0, os.NewSyscallError("timerfd_settime", err)
@@ -148,7 +149,8 @@ func counted(call string, n int, errno unix.Errno) (int, error) {
 	return 0, os.NewSyscallError(call, errno)
 }
 
-func (p *poller) close() {
+// Close closes the poller. It may still be interrupted.
+func (p *Poller) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, fd := range []int{p.fd, p.timer, p.wakeup} {

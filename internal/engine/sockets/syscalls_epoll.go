@@ -1,6 +1,6 @@
 //go:build linux && !portable
 
-package loop
+package sockets
 
 import (
 	"unsafe"
