@@ -53,7 +53,7 @@ func touch(c *cobra.Command, r *run.Run) {
 		return
 	}
 	if err := r.Touch(c.Context()); err != nil {
-		printable.Fprintf(c.ErrOrStderr(), "warning: the run did not get this sign of life, so --deadman may stop it: %v\n", err)
+		cli.Warn(c, "the run did not get this sign of life, so --deadman may stop it: %v", err)
 	}
 }
 

@@ -156,7 +156,7 @@ func stopEach(c *cobra.Command, client rdb.Client, show bool, names []string) []
 				printing.Lock()
 				defer printing.Unlock()
 				if !warned {
-					warnFull(c.ErrOrStderr(), "stop", full)
+					warnFull(c, "stop", full)
 					warned = full != ""
 				}
 			}, func(those []run.Pending) {
