@@ -19,7 +19,7 @@ import (
 // newChangeCommand returns a command that changes a run and prints the result. args is the number of arguments; the
 // first is the run.
 func newChangeCommand(
-	redis *cli.Redis, use, short string, args int, change func(ctx context.Context, r *run.Run, args []string) (run.Change, error),
+	redis *cli.Redis, use, short string, args int, change func(*run.Run, context.Context) (run.Change, error),
 ) *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
@@ -35,7 +35,7 @@ func newChangeCommand(
 				return unchanged(err)
 			}
 			defer cli.Close(client)
-			done, err := change(c.Context(), r, args[1:])
+			done, err := change(r, c.Context())
 			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, spec.ErrLimiter) {
 				err = cli.Config(err)
 			}
