@@ -86,7 +86,7 @@ check: ## Build, vet, and test the pure units: arithmetic, parsers, formats (a m
 acceptance: ## Measure the promises at full size, on a quiet machine (an hour, half of it one worker's heap)
 	@.ci/setup all
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/proof/e2e
-	LOADCTL_E2E=full go test -count=1 -v -run 'TestDemo|Hang' ./cmd/loadctl
+	LOADCTL_E2E=full go test -count=1 -v -run 'TestDemo|Hang' ./cmd/loadctl ./cmd/loadctl/prepare
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./cmd/loadworker
 	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/console/doctor ./internal/console/metrics
 	LOADCTL_E2E=full go -C lab test -count=1 -v -run 'TestMeasure' ./limiters

@@ -19,7 +19,7 @@ import (
 // newChangeCommand returns a command that changes a run and prints the result. args is the number of arguments; the
 // first is the run.
 func newChangeCommand(
-	redis *cli.Redis, use, short string, args int, change func(ctx context.Context, r *run.Run, args []string) (run.Change, error),
+	redis *cli.Redis, use, short string, args int, change func(*run.Run, context.Context) (run.Change, error),
 ) *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
@@ -35,7 +35,7 @@ func newChangeCommand(
 				return unchanged(err)
 			}
 			defer cli.Close(client)
-			done, err := change(c.Context(), r, args[1:])
+			done, err := change(r, c.Context())
 			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, spec.ErrLimiter) {
 				err = cli.Config(err)
 			}
@@ -43,7 +43,7 @@ func newChangeCommand(
 				return err
 			}
 			if done.Command == "pause" {
-				warnFull(c.ErrOrStderr(), done.Command, r.MemoryAdvice(c.Context()))
+				warnFull(c, done.Command, r.MemoryAdvice(c.Context()))
 			}
 			if done.Command == "set-rate" || done.Command == "set-burst" {
 				warnLimiter(c, r)
@@ -67,14 +67,14 @@ func unchanged(err error) error {
 // warnLimiter warns if the run's limiter may not let the whole rate pass.
 func warnLimiter(c *cobra.Command, r *run.Run) {
 	if why := r.Warning(c.Context()); why != "" {
-		printable.Fprintf(c.ErrOrStderr(), "warning: run %s: %s\n", r.Name, why)
+		cli.Warn(c, "run %s: %s", r.Name, why)
 	}
 }
 
 // warnFull says what to free if the memory of Redis is full, as run.Full tells it. A pause or a stop works anyway.
-func warnFull(w io.Writer, command, full string) {
+func warnFull(c *cobra.Command, command, full string) {
 	if full != "" {
-		fmt.Fprintf(w, "warning: %s; %s works anyway, but workers cannot report until there is room\n", full, command)
+		cli.Warn(c, "%s; %s works anyway, but workers cannot report until there is room", full, command)
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/compare"
-	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -123,7 +122,7 @@ func countOnce(counted map[string]string, name string, rep report.Report) error 
 // readRun reads one run, from a file or from Redis.
 func readRun(c *cobra.Command, redis *cli.Redis, name string) (report.Report, error) {
 	if isFile(name) {
-		return readReport(name)
+		return cli.ReadReport(name)
 	}
 	rep, err := fromRedis(c.Context(), redis, name, nil)
 	return rep, orFile(name, err)
@@ -146,7 +145,7 @@ func warnFiles(c *cobra.Command, out *cli.Documents, result compare.Comparison) 
 		return
 	}
 	for _, doubt := range result.Warnings {
-		printable.Fprintf(c.ErrOrStderr(), "warning: %s\n", doubt)
+		cli.Warn(c, "%s", doubt)
 	}
 }
 

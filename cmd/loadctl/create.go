@@ -15,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // creation holds the flags of the commands that create a run.
@@ -122,11 +123,7 @@ func printCreated(w io.Writer, c Created, asked spec.Spec) error {
 		verb = "exists already, with the same description"
 	}
 	if asked.MinWorkers > 0 {
-		s := "s"
-		if asked.MinWorkers == 1 {
-			s = ""
-		}
-		begins = fmt.Sprintf("by itself with %d worker%s, or with %s", asked.MinWorkers, s, begins)
+		begins = fmt.Sprintf("by itself with %s, or with %s", units.Things(asked.MinWorkers, "worker"), begins)
 	}
 	_, err := printable.Fprintf(w, "%s: %s\njoin    %s\nbegins  %s\n", c.Run, verb, c.Worker, begins)
 	return err

@@ -49,8 +49,7 @@ and the exit code is 1.`,
 // warnUnlisted warns if a run exists but loadctl ls does not show it.
 func warnUnlisted(c *cobra.Command, r *run.Run) {
 	if r.Unlisted != nil {
-		printable.Fprintf(c.ErrOrStderr(), "warning: the list of runs could not be written, so loadctl ls and stop --all do not know run %s until a worker joins: %v\n",
-			r.Name, r.Unlisted)
+		cli.Warn(c, "the list of runs could not be written, so loadctl ls and stop --all do not know run %s until a worker joins: %v", r.Name, r.Unlisted)
 	}
 }
 

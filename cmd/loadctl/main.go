@@ -1,4 +1,7 @@
 // Command loadctl creates, watches and changes runs.
+//
+// The commands for runs in Redis are here, a file for each. Package prepare has those for the time before a run, and
+// package serve those that serve until they are told to end.
 package main
 
 import (
@@ -7,7 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/loadctl/loadctl/cmd/loadctl/target"
+	"github.com/loadctl/loadctl/cmd/loadctl/prepare"
+	"github.com/loadctl/loadctl/cmd/loadctl/serve"
 	"github.com/loadctl/loadctl/internal/console/cli"
 )
 
@@ -22,14 +26,7 @@ func main() {
 }
 
 func newRootCommand() *cobra.Command {
-	version, commit := cli.Stamp(version, commit)
-	root := &cobra.Command{
-		Use:     "loadctl",
-		Short:   "Create, watch and change distributed load tests",
-		Version: version,
-		Args:    cli.Args(cobra.NoArgs),
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	root := cli.NewProgram("loadctl", "Create, watch and change distributed load tests", version, commit)
 	redis := &cli.Redis{}
 	redis.AddFlags(root, "")
 	root.AddCommand(
@@ -38,7 +35,6 @@ func newRootCommand() *cobra.Command {
 		newStartCommand(redis),
 		newStatusCommand(redis),
 		newWatchCommand(redis),
-		newUICommand(redis),
 		newWorkersCommand(redis),
 		newSetRateCommand(redis),
 		newSetBurstCommand(redis),
@@ -52,15 +48,14 @@ func newRootCommand() *cobra.Command {
 		newDebugCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),
-		newProfileCommand(),
-		newWorkloadCommand(),
-		newImportCommand(),
-		newDemoCommand(),
-		target.New(),
-		newDoctorCommand(redis),
-		newLimitersCommand(),
-		cli.NewVersionCommand("loadctl", version, commit),
-		cli.NewManCommand("loadctl", version),
+		prepare.NewProfileCommand(),
+		prepare.NewWorkloadCommand(),
+		prepare.NewImportCommand(),
+		prepare.NewDemoCommand(),
+		prepare.NewDoctorCommand(redis),
+		prepare.NewLimitersCommand(),
+		serve.NewUICommand(redis),
+		serve.NewTargetCommand(),
 	)
 	for _, c := range root.Commands() {
 		if strings.Contains(c.Use, " RUN") && c.ValidArgsFunction == nil {

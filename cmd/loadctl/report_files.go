@@ -8,7 +8,6 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/report"
-	"github.com/loadctl/loadctl/report/archive"
 )
 
 // isFile tells whether an argument names a file rather than a run. The name of a run has no path separator.
@@ -41,7 +40,7 @@ func checkFiles(args, merged []string) error {
 func combined(files []string) (report.Report, error) {
 	var parts []report.Part
 	for _, file := range files {
-		rep, err := readReport(file)
+		rep, err := cli.ReadReport(file)
 		if err != nil {
 			return rep, err
 		}
@@ -49,26 +48,4 @@ func combined(files []string) (report.Report, error) {
 	}
 	rep, err := report.Combine(parts)
 	return rep, cli.Config(err)
-}
-
-// readReport reads an archive, or a report as JSON. Errors name the file.
-func readReport(path string) (report.Report, error) {
-	// Opening a pipe would block until somebody writes to it.
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return report.Report{}, cli.Config(fmt.Errorf("%w; give the path of an archive, or the name of a run: use 1 to 64 letters, digits, dots, dashes and underscores, without .loadctl at its end", err))
-	case !info.Mode().IsRegular():
-		return report.Report{}, cli.Config(fmt.Errorf("read %s: it is no regular file; give the path of an archive", path))
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return report.Report{}, cli.Config(fmt.Errorf("%w; give the path of an archive", err))
-	}
-	defer cli.Close(f)
-	rep, err := archive.Read(f)
-	if err != nil {
-		return report.Report{}, cli.Config(fmt.Errorf("read %s: %w", path, err))
-	}
-	return rep, nil
 }

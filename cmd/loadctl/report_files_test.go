@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/report"
@@ -174,7 +175,7 @@ func TestReportRefusesFiles(t *testing.T) {
 // TestReportOfFilesToAFullDisk: the counts are still in the files, and not in Redis.
 func TestReportOfFilesToAFullDisk(t *testing.T) {
 	var stderr bytes.Buffer
-	code := cli.Main(newRootCommand(), []string{"report", archiveOf(t, "a", 2, time.Millisecond)}, failingWriter{}, &stderr)
+	code := cli.Main(newRootCommand(), []string{"report", archiveOf(t, "a", 2, time.Millisecond)}, clitest.FullDisk{}, &stderr)
 	if code != cli.CodeOther || strings.Contains(stderr.String(), "Redis") || !strings.Contains(stderr.String(), "no space") {
 		t.Errorf("exit code %d, %s", code, stderr.String())
 	}

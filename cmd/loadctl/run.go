@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/metrics"
 	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -50,8 +52,8 @@ thresholds it is 1 if no answer was as expected, or if the report is INCOMPLETE.
 		Example: `  loadctl run checkout --url http://10.0.0.9:8080/ --qps 20k --duration 5m --min-workers 3`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			pushed, err := newPush()
-			if err := cmp.Or(out.Check(), show.check(), err); err != nil {
+			push, err := metrics.NewPush(os.Getenv, c.Root().Version)
+			if err := cmp.Or(out.Check(), show.check(), cli.Config(err)); err != nil {
 				return err
 			}
 			client, r, created, err := f.open(c, redis, args[0])
@@ -68,7 +70,8 @@ thresholds it is 1 if no answer was as expected, or if the report is INCOMPLETE.
 				ignored := map[bool]string{true: "--new has no effect, because it has not ended; "}[f.how.New]
 				printable.Fprintf(c.ErrOrStderr(), "run %s exists already, with the same description; %sCtrl-C stops it\n", r.Name, ignored)
 			}
-			defer pushed.follow(c, r)()
+			last := push.Start(metrics.Of(r), nil)
+			defer func() { cli.WarnOf(c, last()) }() // not earlier: the progress of the run is on the screen
 			return attend(c, r, &start, &show, &out)
 		},
 	}
@@ -115,7 +118,7 @@ func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progres
 func stopAnyway(c *cobra.Command, r *run.Run) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.Context()), stopPatience+r.Spec.Permit())
 	defer cancel()
-	warnFull(c.ErrOrStderr(), "stop", r.MemoryAdvice(ctx))
+	warnFull(c, "stop", r.MemoryAdvice(ctx))
 	_, err := r.Stop(ctx, waitsFor(c.ErrOrStderr(), r.Name, ""))
 	return err
 }

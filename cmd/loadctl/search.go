@@ -27,8 +27,6 @@ const (
 	leastStep = 2 * time.Second
 	// leastSettle is the shortest time that a rate settles if --settle is not given.
 	leastSettle = 500 * time.Millisecond
-	// mostDrain bounds the wait for requests that a probe left in flight.
-	mostDrain = time.Minute
 )
 
 func newSearchCommand(redis *cli.Redis) *cobra.Command {
@@ -60,7 +58,7 @@ failed, and 98 if there is no answer.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 	}
 	c.RunE = func(c *cobra.Command, args []string) error {
-		s, err := f.parse(c)
+		task, err := f.parse(c)
 		if err != nil {
 			return err
 		}
@@ -69,7 +67,7 @@ failed, and 98 if there is no answer.`,
 			return err
 		}
 		defer cli.Close(client)
-		return s.play(c, r, &f)
+		return f.play(c, r, task)
 	}
 	f.AddFlags(c)
 	return cli.Patient(c)
@@ -98,30 +96,22 @@ func (f *searchFlags) AddFlags(c *cobra.Command) {
 	f.creation.AddFlags(c)
 }
 
-// probing holds the parsed flags of a search.
-type probing struct {
-	plan       search.Plan
-	objectives []threshold.Threshold
-	length     time.Duration
-	settle     time.Duration
-}
-
 // parse reads the flags. It neither asks Redis nor writes anything.
-func (f *searchFlags) parse(c *cobra.Command) (*probing, error) {
+func (f *searchFlags) parse(c *cobra.Command) (*search.Task, error) {
 	if err := f.output.Check(); err != nil {
 		return nil, err
 	}
-	p := &probing{length: time.Duration(f.step), settle: time.Duration(f.settle)}
-	p.settle = cmp.Or(p.settle, max(leastSettle, p.length/10))
-	for _, err := range []error{f.checkSteps(), f.readRates(p), f.readObjectives(p), f.takeOver(c)} {
+	t := &search.Task{Length: time.Duration(f.step), Settle: time.Duration(f.settle)}
+	t.Settle = cmp.Or(t.Settle, max(leastSettle, t.Length/10))
+	for _, err := range []error{f.checkSteps(), f.readRates(t), f.readObjectives(t), f.takeOver(c)} {
 		if err != nil {
 			return nil, cli.Config(err)
 		}
 	}
-	if _, err := search.New(p.plan); err != nil {
+	if _, err := search.New(t.Plan); err != nil {
 		return nil, cli.Config(fmt.Errorf("--from %s --to %s: give two rates above 0, the lower one first", f.from, f.to))
 	}
-	return p, nil
+	return t, nil
 }
 
 func (f *searchFlags) checkSteps() error {
@@ -134,37 +124,37 @@ func (f *searchFlags) checkSteps() error {
 	return nil
 }
 
-func (f *searchFlags) readRates(p *probing) error {
+func (f *searchFlags) readRates(task *search.Task) error {
 	for _, r := range []struct {
 		flag, text string
 		to         *float64
-	}{{"--from", f.from, &p.plan.From}, {"--to", f.to, &p.plan.To}} {
+	}{{"--from", f.from, &task.From}, {"--to", f.to, &task.To}} {
 		rate, err := pacer.ParseRate(r.text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.flag, err)
 		}
 		*r.to = rate.Float()
 	}
-	if n := p.plan.From * p.length.Seconds(); n > 0 && n < search.LeastRequests {
+	if n := task.From * task.Length.Seconds(); n > 0 && n < search.LeastRequests {
 		return fmt.Errorf("--from %s: in --step-for %v that is %.3g requests, too few for a result; raise either, to at least %d requests",
-			f.from, p.length, n, search.LeastRequests)
+			f.from, task.Length, n, search.LeastRequests)
 	}
 	return nil
 }
 
-func (f *searchFlags) readObjectives(p *probing) error {
+func (f *searchFlags) readObjectives(task *search.Task) error {
 	if len(f.slos) == 0 {
 		return errors.New("--slo: give an objective, such as --slo 'latency:p(99)<50ms'")
 	}
 	for _, text := range f.slos {
 		t, err := threshold.Parse(text)
 		if err == nil {
-			err = search.Objective(t, p.length)
+			err = search.Objective(t, task.Length)
 		}
 		if err != nil {
 			return fmt.Errorf("--slo: %w", err)
 		}
-		p.objectives = append(p.objectives, t)
+		task.Objectives = append(task.Objectives, t)
 	}
 	return nil
 }
@@ -180,7 +170,7 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 		}
 	}
 	given, _ := c.Flags().GetStringArray("threshold")
-	if text := aborting(given); text != "" {
+	if text := search.Aborting(given); text != "" {
 		return fmt.Errorf("--threshold %q would stop the run at the first probe that fails; leave out 'abort after'", text)
 	}
 	// A workload file may say them too.
@@ -201,53 +191,28 @@ func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (cl
 	if err != nil {
 		return nil, nil, err
 	}
-	if err = searchable(r); err != nil {
+	if err = search.Usable(r); err != nil {
 		cli.Close(client)
 		return nil, nil, cli.Config(err)
 	}
 	return client, r, nil
 }
 
-// searchable returns an error if a search cannot use this run.
-func searchable(r *run.Run) error {
-	if !r.Ended.IsZero() {
-		return fmt.Errorf("search %s: %w, since %s; choose another name, or replace it with --new and --url", r.Name, run.ErrOver, r.Ended.Format(time.RFC3339))
-	}
-	if r.Spec.Max {
-		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
-	}
-	if text := aborting(r.Spec.Thresholds); text != "" {
-		return fmt.Errorf("search %s: the run has --threshold %q, which would stop it at the first probe that fails; create one without", r.Name, text)
-	}
-	return nil
-}
-
-// aborting returns the first threshold that stops a run; "" = none. It skips texts that are no thresholds; those are
-// refused elsewhere.
-func aborting(thresholds []string) string {
-	for _, text := range thresholds {
-		if t, err := threshold.Parse(text); err == nil && t.Abort > 0 {
-			return text
-		}
-	}
-	return ""
-}
-
 // play runs the search, and always stops the run at its end.
-func (p *probing) play(c *cobra.Command, r *run.Run, f *searchFlags) error {
-	s, err := search.New(p.plan)
+func (f *searchFlags) play(c *cobra.Command, r *run.Run, task *search.Task) error {
+	s, err := search.New(task.Plan)
 	if err != nil {
 		return cli.Config(err)
 	}
 	began := time.Now()
-	err = p.attended(c, r, &f.start, s)
+	err = f.attended(c, r, task, s)
 	if errors.Is(err, cli.ErrSignal) {
 		printable.Fprintf(c.ErrOrStderr(), "stopping run %s; a second Ctrl-C ends at once\n", r.Name)
 	}
 	if failed := stopAnyway(c, r); !errors.Is(failed, run.ErrNoRun) && failed != nil {
 		err = errors.Join(err, failed)
 	}
-	answer := search.NewAnswer(r.Name, p.plan, p.objectives, p.length, s.Result(), time.Since(began))
+	answer := search.NewAnswer(r.Name, *task, s.Result(), time.Since(began))
 	if err == nil || len(answer.Probes) > 0 {
 		err = errors.Join(err, f.output.Print(c.OutOrStdout(), answer, answer.WriteText))
 	}
@@ -258,7 +223,7 @@ func (p *probing) play(c *cobra.Command, r *run.Run, f *searchFlags) error {
 }
 
 // attended starts the run at rate 0, sends it signs of life, and plays the probes.
-func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout, s *search.Search) error {
+func (f *searchFlags) attended(c *cobra.Command, r *run.Run, task *search.Task, s *search.Search) error {
 	deadman := cmp.Or(r.Spec.Deadman, searchDeadman)
 	guard := func(ctx context.Context) error { return r.Guard(ctx, deadman) }
 	ctx, leave := context.WithCancel(c.Context())
@@ -270,62 +235,17 @@ func (p *probing) attended(c *cobra.Command, r *run.Run, start *cli.StartTimeout
 	if _, err := r.SetRateFor(ctx, pacer.Rate{Den: 1}, "a search begins"); err != nil {
 		return err
 	}
-	wait, done := start.Within(ctx, r.Name)
-	err := begin(wait, c, r)
+	wait, done := f.start.Within(ctx, r.Name)
+	err := search.Begin(wait, r, func() {
+		printable.Fprintf(c.ErrOrStderr(), "run %s waits for workers; start them with: %s\n", r.Name, joining(r.Name, r.Spec))
+	})
 	done()
 	if err != nil {
 		return err
 	}
-	flow, pause := r.Spec.Target.Pauses() // until the first flows have sent all, the rate of requests rises
-	d := search.Driver{
-		Fleet: search.FleetOf(r), Objectives: p.objectives, Length: p.length, Settle: p.settle + flow,
-		Drain: min(mostDrain, r.Spec.Target.Timeout+5*time.Second) + flow, Steps: r.Spec.Target.StepsPerFlow(), Pause: pause,
-		Show: func(probe search.Probe) { printable.Fprintf(c.ErrOrStderr(), "%s\n", search.Line(probe)) },
-	}
+	d := task.Driver(r)
+	d.Show = func(probe search.Probe) { printable.Fprintf(c.ErrOrStderr(), "%s\n", search.Line(probe)) }
 	return d.Run(ctx, s)
-}
-
-// begin waits until the run is running and has workers. It starts a waiting run that nobody else starts, and resumes a
-// paused one.
-func begin(ctx context.Context, c *cobra.Command, r *run.Run) error {
-	told := false
-	for {
-		s, err := r.State(ctx)
-		if err != nil {
-			return interrupted(ctx, err)
-		}
-		there := s.Present() > 0
-		switch {
-		case !s.EndedAt.IsZero():
-			return fmt.Errorf("search %s: %w", r.Name, run.ErrOver)
-		case s.Phase == "paused":
-			_, err = r.Resume(ctx)
-		case s.Phase == "waiting" && s.MinWorkers == 0 && there:
-			_, err = r.Start(ctx)
-		case s.Phase == "running" && there && !s.StartedAt.IsZero() && !s.Now().Before(s.StartedAt):
-			return nil
-		case !there && !told:
-			printable.Fprintf(c.ErrOrStderr(), "run %s waits for workers; start them with: %s\n", r.Name, joining(r.Name, r.Spec))
-			told = true
-		}
-		if err != nil {
-			return interrupted(ctx, err)
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// interrupted returns why a call to Redis failed: the end of ctx, if that has come. The connection has the same deadline,
-// and may notice it first.
-func interrupted(ctx context.Context, err error) error {
-	if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
-		<-ctx.Done()
-	}
-	return cmp.Or(context.Cause(ctx), err)
 }
 
 // verdict is the error that the command ends with; nil for a good answer.

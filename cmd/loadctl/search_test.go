@@ -113,7 +113,7 @@ func TestSearchAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &probing{plan: search.Plan{From: 100, To: 1000}, objectives: []threshold.Threshold{condition}, length: 3 * time.Second}
+	task := search.Task{Plan: search.Plan{From: 100, To: 1000}, Objectives: []threshold.Threshold{condition}, Length: 3 * time.Second}
 	value := 104e6
 	slow := threshold.Result{Threshold: condition.Text, Result: threshold.Failed, Value: &value, Unit: "ns", Text: "104ms"}
 	none := threshold.Result{Threshold: condition.Text, Result: threshold.Undecided, Unit: "ns", Text: "nothing was measured"}
@@ -134,7 +134,7 @@ func TestSearchAnswers(t *testing.T) {
 		{search.Unknown, 783, math.Inf(1), "run x: no answer at 900/s: nobody knows", []string{"no answer: the result at 900/s is unknown", "783/s passed, nothing failed"}},
 		{"", 0, math.Inf(1), "", []string{"interrupted; this is what is known so far", "nothing passed, nothing failed"}},
 	} {
-		a := search.NewAnswer("x", p.plan, p.objectives, p.length, search.Result{End: c.end, Rate: c.rate, Failed: c.failed, Probes: probes}, 70*time.Second)
+		a := search.NewAnswer("x", task, search.Result{End: c.end, Rate: c.rate, Failed: c.failed, Probes: probes}, 70*time.Second)
 		var out bytes.Buffer
 		if err := a.WriteText(&out); err != nil {
 			t.Fatal(err)

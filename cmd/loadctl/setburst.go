@@ -16,7 +16,7 @@ func newSetBurstCommand(redis *cli.Redis) *cobra.Command {
 	var burst int64
 	var force bool
 	c := newChangeCommand(redis, "set-burst RUN N", "Change the burst of the run's limiter", 2,
-		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
+		func(r *run.Run, ctx context.Context) (run.Change, error) {
 			if err := stays(force, func() error { return orders.StayWith(ctx, r, burst) }); err != nil {
 				return run.Change{}, err
 			}

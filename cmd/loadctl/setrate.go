@@ -18,7 +18,7 @@ func newSetRateCommand(redis *cli.Redis) *cobra.Command {
 	var order orders.Rate
 	var force bool
 	c := newChangeCommand(redis, "set-rate RUN RATE", "Change the rate of the whole cluster, at once or over some time", 2,
-		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) {
+		func(r *run.Run, ctx context.Context) (run.Change, error) {
 			if err := order.Fits(r); err != nil {
 				return run.Change{}, cli.Config(err)
 			}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
@@ -10,6 +8,5 @@ import (
 )
 
 func newStartCommand(redis *cli.Redis) *cobra.Command {
-	return newChangeCommand(redis, "start RUN", "Start a waiting run with the workers that have joined", 1,
-		func(ctx context.Context, r *run.Run, _ []string) (run.Change, error) { return r.Start(ctx) })
+	return newChangeCommand(redis, "start RUN", "Start a waiting run with the workers that have joined", 1, (*run.Run).Start)
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"text/tabwriter"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // status is the output of the command status.
@@ -53,7 +52,7 @@ func touch(c *cobra.Command, r *run.Run) {
 		return
 	}
 	if err := r.Touch(c.Context()); err != nil {
-		printable.Fprintf(c.ErrOrStderr(), "warning: the run did not get this sign of life, so --deadman may stop it: %v\n", err)
+		cli.Warn(c, "the run did not get this sign of life, so --deadman may stop it: %v", err)
 	}
 }
 
@@ -73,20 +72,17 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 	return r.State(c.Context())
 }
 
-// formatRate formats a rate to a thousandth, without trailing zeros.
-func formatRate(r float64) string { return strconv.FormatFloat(math.Round(r*1000)/1000, 'f', -1, 64) }
-
-// shownRate is formatRate, or max for a closed loop.
+// shownRate formats a rate; max is that of a closed loop.
 func shownRate(r float64, closed bool) string {
 	if closed {
 		return "max"
 	}
-	return formatRate(r)
+	return units.Thousandths(r)
 }
 
 // pending says how the rate will change without any further command.
 func pending(s *run.State) string {
-	then := formatRate(s.RateThen)
+	then := units.Thousandths(s.RateThen)
 	switch {
 	case s.Phase == "waiting":
 		return ", " + then + " when it begins"
@@ -106,7 +102,7 @@ func printStatus(w io.Writer, s status) error {
 	if s.ClosedLoop {
 		fmt.Fprintln(t, "rate\tmax: as fast as it goes (closed loop)")
 	} else {
-		printable.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", formatRate(s.Rate), pending(s.State))
+		printable.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", units.Thousandths(s.Rate), pending(s.State))
 		printable.Fprintf(t, "asked\t%d so far\n", s.Asked)
 	}
 	if s.Limiter != "" {

@@ -76,7 +76,7 @@ func stopRun(c *cobra.Command, redis *cli.Redis, name string) (run.Change, error
 	if err != nil {
 		return run.Change{}, cli.Config(err)
 	}
-	warnFull(c.ErrOrStderr(), "stop", r.MemoryAdvice(c.Context()))
+	warnFull(c, "stop", r.MemoryAdvice(c.Context()))
 	done, err := r.Stop(c.Context(), waitsFor(c.ErrOrStderr(), r.Name, ""))
 	if errors.Is(err, run.ErrVanished) {
 		err = cli.Config(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // stopAll holds the flags of stop that concern all runs.
@@ -120,11 +121,7 @@ func (f *stopAll) ask(c *cobra.Command, names []string) error {
 	if f.yes {
 		return nil
 	}
-	s := "s"
-	if len(names) == 1 {
-		s = ""
-	}
-	printable.Fprintf(c.ErrOrStderr(), "stop %d run%s: %s? [y/N] ", len(names), s, strings.Join(names, ", "))
+	printable.Fprintf(c.ErrOrStderr(), "stop %s: %s? [y/N] ", units.Things(int64(len(names)), "run"), strings.Join(names, ", "))
 	answered := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(c.InOrStdin()).ReadString('\n') // an empty answer means no
@@ -156,7 +153,7 @@ func stopEach(c *cobra.Command, client rdb.Client, show bool, names []string) []
 				printing.Lock()
 				defer printing.Unlock()
 				if !warned {
-					warnFull(c.ErrOrStderr(), "stop", full)
+					warnFull(c, "stop", full)
 					warned = full != ""
 				}
 			}, func(those []run.Pending) {

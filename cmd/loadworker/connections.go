@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/engine/loop"
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/targets"
 )
@@ -38,7 +38,7 @@ func (f *connectionFlags) check(most int) error {
 		switch {
 		case ip == nil && strings.Contains(text, ","):
 			return fmt.Errorf("--laddr %.50q: give one IP address, and repeat the flag for more than one", text)
-		case ip == nil || ip.IsUnspecified() || ip.IsMulticast() || broadcast(ip):
+		case ip == nil || ip.IsUnspecified() || ip.IsMulticast() || doctor.Broadcast(ip):
 			return fmt.Errorf("--laddr %.50q: give an IP address of this machine, such as 10.0.0.5", text)
 		case slices.Contains(f.locals[:i], ip.String()):
 			return fmt.Errorf("--laddr %s: is given twice; leave one out", ip)
@@ -49,26 +49,6 @@ func (f *connectionFlags) check(most int) error {
 		return fmt.Errorf("--preconnect: give a number up to %d, which is all that --max-connections and --max-in-flight allow; 0 means none", most)
 	}
 	return nil
-}
-
-// broadcast tells whether an address is a broadcast address. The system lets one bind to it, but not connect from it.
-func broadcast(ip net.IP) bool {
-	networks, err := net.InterfaceAddrs()
-	if err != nil {
-		networks = nil // connecting will fail then, with a better error
-	}
-	return ip.Equal(net.IPv4bcast) || slices.ContainsFunc(networks, func(a net.Addr) bool {
-		network, ok := a.(*net.IPNet)
-		if !ok || !network.Contains(ip) || ip.To4() == nil {
-			return false
-		}
-		own, all := network.Mask.Size()
-		last := ip.Mask(network.Mask)
-		for i := range last {
-			last[i] |= ^network.Mask[i]
-		}
-		return all-own > 1 && last.Equal(ip) // a network of one or two addresses has no broadcast address
-	})
 }
 
 // suit refuses flags that have no effect on this target.
@@ -94,53 +74,14 @@ func (f *connectionFlags) fit(host string, n int) error {
 		}
 		return nil
 	}
-	fitting, err := f.fitting(host)
+	reaching, err := doctor.Reaching(f.locals, host)
 	if err != nil {
 		return err
 	}
 	if err := doctor.Locals(f.locals); err != nil {
 		return fmt.Errorf("--laddr: %w", err)
 	}
-	return doctor.Ports(n, fitting)
-}
-
-// lookupPatience bounds the lookup of the host. If it fails, connecting gives a better error.
-const lookupPatience = 5 * time.Second
-
-// fitting counts the local addresses that can reach host:port: those of the same address family. None is an error.
-func (f *connectionFlags) fitting(hostport string) (int, error) {
-	if len(f.locals) == 0 {
-		return 0, nil
-	}
-	host, _, err := net.SplitHostPort(hostport)
-	if err != nil {
-		return 0, fmt.Errorf("look up %s: %w", hostport, err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), lookupPatience)
-	defer cancel()
-	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host) // an IP address resolves to itself
-	if err != nil {
-		return len(f.locals), nil
-	}
-	n := 0
-	for _, text := range f.locals {
-		v4 := net.ParseIP(text).To4() != nil
-		if slices.ContainsFunc(ips, func(ip netip.Addr) bool { return ip.Unmap().Is4() == v4 }) {
-			n++
-		}
-	}
-	if n > 0 {
-		return n, nil
-	}
-	if ips[0].Unmap().Is4() {
-		return 0, fmt.Errorf("--laddr: %s has only IPv4 addresses; give an IPv4 address of this machine too", host)
-	}
-	return 0, fmt.Errorf("--laddr: %s has only IPv6 addresses; give an IPv6 address of this machine too", host)
-}
-
-// preconnector opens connections before the first request.
-type preconnector interface {
-	Preconnect(ctx context.Context, n int, every time.Duration) int
+	return doctor.Ports(n, reaching)
 }
 
 // Connections are opened at one each millisecond, or faster to be done within a second. After preconnectPatience the
@@ -154,12 +95,9 @@ const (
 // ahead wraps open, which opens the client of a shard. The result also opens that shard's share of the connections
 // before it returns. Shards must be opened one after the other, from 0.
 func (f *connectionFlags) ahead(ctx context.Context, shards int, log *slog.Logger,
-	open func(shard int) (worker.Client, error),
+	open func(shard int) (*loop.Client, error),
 ) func(shard int) (worker.Client, error) {
-	if f.preconnect == 0 {
-		return open
-	}
-	every := min(preconnectEvery, preconnectWithin/time.Duration(f.preconnect))
+	every := min(preconnectEvery, preconnectWithin/time.Duration(max(1, f.preconnect)))
 	var deadline time.Time
 	opened := 0
 	return func(shard int) (worker.Client, error) {
@@ -167,16 +105,15 @@ func (f *connectionFlags) ahead(ctx context.Context, shards int, log *slog.Logge
 			deadline = time.Now().Add(preconnectPatience)
 		}
 		client, err := open(shard)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		p, able := client.(preconnector)
-		if !able {
+		case f.preconnect == 0:
 			return client, nil
 		}
 		limit, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		opened += p.Preconnect(limit, (f.preconnect+shard)/shards, every)
+		opened += client.Preconnect(limit, (f.preconnect+shard)/shards, every)
 		switch {
 		case shard < shards-1 || ctx.Err() != nil:
 		case opened < f.preconnect:

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,30 +80,5 @@ func TestPreconnectInVain(t *testing.T) {
 	stdout, stderr, code := execute(append(args, patient()...)...)
 	if code != cli.CodeOther || !strings.Contains(stderr, "open=0 preconnect=10") || !strings.Contains(stdout, "errors      connect      5") {
 		t.Errorf("exit code %d, %s%s", code, stderr, stdout)
-	}
-}
-
-// TestFittingAddresses: only addresses of the endpoint's family count.
-func TestFittingAddresses(t *testing.T) {
-	for _, c := range []struct {
-		host   string
-		locals []string
-		want   int
-		says   string
-	}{
-		{"10.0.0.1:80", nil, 0, ""},
-		{"10.0.0.1:80", []string{"10.0.0.2", "::1", "10.0.0.3"}, 2, ""},
-		{"[2001:db8::1]:80", []string{"10.0.0.2", "::1", "10.0.0.3"}, 1, ""},
-		{"[::ffff:10.0.0.1]:80", []string{"10.0.0.2", "::1"}, 1, ""},
-		{"localhost:80", []string{"127.0.0.1"}, 1, ""},
-		{"nobody.invalid:80", []string{"127.0.0.1", "::1"}, 2, ""}, // connecting will fail later
-		{"10.0.0.1:80", []string{"::1"}, 0, "--laddr: 10.0.0.1 has only IPv4 addresses; give an IPv4 address of this machine too"},
-		{"[::2]:80", []string{"10.0.0.1"}, 0, "--laddr: ::2 has only IPv6 addresses; give an IPv6 address of this machine too"},
-	} {
-		f := connectionFlags{locals: slices.Clone(c.locals)}
-		n, err := f.fitting(c.host)
-		if n != c.want || (err == nil) != (c.says == "") || err != nil && err.Error() != c.says {
-			t.Errorf("%s from %v: %d, %v", c.host, c.locals, n, err)
-		}
 	}
 }

@@ -20,16 +20,9 @@ func main() {
 }
 
 func newRootCommand() *cobra.Command {
-	version, commit := cli.Stamp(version, commit)
-	root := &cobra.Command{
-		Use:     "loadworker",
-		Short:   "Send requests at a rate that all workers of a run share",
-		Version: version,
-		Args:    cli.Args(cobra.NoArgs),
-		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
+	root := cli.NewProgram("loadworker", "Send requests at a rate that all workers of a run share", version, commit)
 	redis := &cli.Redis{}
 	redis.AddFlags(root, ", else embedded: one in this process, for this machine; embedded:PORT chooses its port")
-	root.AddCommand(newRunCommand(redis), cli.NewVersionCommand("loadworker", version, commit), cli.NewManCommand("loadworker", version))
+	root.AddCommand(newRunCommand(redis))
 	return root
 }

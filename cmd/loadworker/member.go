@@ -231,7 +231,7 @@ func (f *memberFlags) work(
 	w.Host, _ = os.Hostname()
 	w.Weight, w.MaxRate, w.Shards, w.Cores, w.MaxInFlight, w.Resolution = f.weight, f.maxRate, shards, cores, f.maxInFlight, time.Duration(f.resolution)
 	w.Results.MaxRate = f.maxRate
-	w.NewClient = f.connections.ahead(ctx, shards, log, func(shard int) (worker.Client, error) {
+	w.NewClient = f.connections.ahead(ctx, shards, log, func(shard int) (*loop.Client, error) {
 		return f.client(w.Clock, (f.maxConnections+shard)/shards, shards)
 	})
 	w.Dropped = f.target.loops.dropped
@@ -247,7 +247,7 @@ func (f *memberFlags) work(
 }
 
 // client returns an event loop that sends to the target over some connections.
-func (f *memberFlags) client(clock *pacer.Clock, connections, shards int) (worker.Client, error) {
+func (f *memberFlags) client(clock *pacer.Clock, connections, shards int) (*loop.Client, error) {
 	if runtime.GOOS == "linux" {
 		// There an event loop keeps its Go processor (P) while it waits. Without a spare P the runtime takes it away
 		// every 20 µs to run other goroutines. At 20,000 requests a second that costs a third of all CPU.

@@ -65,6 +65,19 @@ func Rate(v float64) string {
 	return strconv.FormatFloat(math.Round(v*10)/10, 'f', -1, 64)
 }
 
+// Thousandths formats requests per second as they are asked for: to a thousandth, without trailing zeros.
+func Thousandths(v float64) string {
+	return strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64)
+}
+
+// Things formats a number of things: 1 worker, 2 workers.
+func Things(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.FormatInt(n, 10) + " " + one + "s"
+}
+
 // Percent formats a share with two decimals, rounded down: 100 means all. The small addend keeps 0.57, which is not a
 // binary fraction, from becoming 56.99.
 func Percent(share float64) string {

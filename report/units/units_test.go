@@ -17,3 +17,21 @@ func TestLength(t *testing.T) {
 		}
 	}
 }
+
+// TestThousandths: no digit is shown that says nothing.
+func TestThousandths(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 0.2: "0.2", 0.0004: "0", 500: "500", 2500.5: "2500.5", 1.0 / 3: "0.333", 1e8: "100000000"} {
+		if got := units.Thousandths(v); got != want {
+			t.Errorf("%v: %s, want %s", v, got, want)
+		}
+	}
+}
+
+// TestThings: one thing has no s.
+func TestThings(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 workers", 1: "1 worker", 2: "2 workers", 12_000: "12000 workers"} {
+		if got := units.Things(n, "worker"); got != want {
+			t.Errorf("%d: %s, want %s", n, got, want)
+		}
+	}
+}

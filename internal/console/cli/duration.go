@@ -17,12 +17,9 @@ func (d *Duration) Type() string { return "duration" }
 
 // Set implements pflag.Value.
 func (d *Duration) Set(s string) error {
-	v, err := ParseDuration(s)
+	v, err := pacer.ParseDuration(s)
 	if err == nil {
 		*d = Duration(v)
 	}
 	return err
 }
-
-// ParseDuration reads a duration in the form of all flags.
-func ParseDuration(s string) (time.Duration, error) { return pacer.ParseDuration(s) }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NewManCommand returns the command man of a program. It writes a page for each of its commands.
-func NewManCommand(program, version string) *cobra.Command {
+// newManCommand returns the command man of a program. It writes a page for each of its commands.
+func newManCommand(program, version string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",
 		Short:   "Write manual pages into a directory",

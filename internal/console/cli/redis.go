@@ -30,7 +30,7 @@ const embeddedPort = "6380"
 // AddFlags adds --redis to a command and its subcommands. The environment is read when connecting. It is not shown as
 // a default, as it may hold a password. without says what is used if neither is given.
 func (r *Redis) AddFlags(c *cobra.Command, without string) {
-	r.warn = func(why string) { fmt.Fprintln(c.ErrOrStderr(), "warning: "+why) }
+	r.warn = func(why string) { Warn(c, "%s", why) }
 	c.PersistentFlags().StringVar(&r.address, "redis", "", "`URL` of Redis: redis://host:port, rediss://… with TLS, unix:///path, or @FILE that holds the URL. Cluster: any node. Sentinel: ?master_name=NAME "+
 		"(default: environment LOADCTL_REDIS"+without+")")
 }

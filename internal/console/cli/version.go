@@ -46,9 +46,9 @@ func features() Features {
 	}
 }
 
-// Stamp returns the version of a binary, and the commit of its source. Values of the linker win. A binary that
+// stamped returns the version of a binary, and the commit of its source. Values of the linker win. A binary that
 // `go install` has built takes the version of its module.
-func Stamp(version, commit string) (string, string) {
+func stamped(version, commit string) (string, string) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return version, commit
@@ -56,7 +56,7 @@ func Stamp(version, commit string) (string, string) {
 	return stamp(version, commit, info)
 }
 
-// stamp is Stamp for a binary with this information of the compiler. A checkout has no version: Go makes one up there,
+// stamp is stamped for a binary with this information of the compiler. A checkout has no version: Go makes one up there,
 // and tells the commit too.
 func stamp(version, commit string, info *debug.BuildInfo) (string, string) {
 	var revision, modified string
@@ -82,8 +82,8 @@ func program(c *cobra.Command) string {
 	return strings.TrimSpace(c.Root().Name() + " " + c.Root().Version)
 }
 
-// NewVersionCommand returns the command version of a program that was built from a commit; "" = unknown.
-func NewVersionCommand(program, version, commit string) *cobra.Command {
+// newVersionCommand returns the command version of a program that was built from a commit; "" = unknown.
+func newVersionCommand(program, version, commit string) *cobra.Command {
 	var output Output
 	c := &cobra.Command{
 		Use:   "version",

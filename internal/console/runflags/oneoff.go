@@ -2,11 +2,14 @@ package runflags
 
 import (
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -36,7 +39,7 @@ func needsOthers(name string) bool { return name == "min-workers" || name == "de
 func (f *Spec) words(flag *pflag.Flag) []string {
 	values := []string{flag.Value.String()}
 	if d, ok := flag.Value.(*cli.Duration); ok {
-		values = []string{brief(d.String())}
+		values = []string{units.Length(time.Duration(*d))}
 	}
 	if list, ok := flag.Value.(pflag.SliceValue); ok {
 		values = list.GetSlice()
@@ -49,23 +52,12 @@ func (f *Spec) words(flag *pflag.Flag) []string {
 		case flag.NoOptDefVal != "":
 			words = append(words, "--"+flag.Name+"="+value)
 		case flag.Shorthand != "":
-			words = append(words, "-"+flag.Shorthand, quote(value))
+			words = append(words, "-"+flag.Shorthand, report.Quoted(value))
 		default:
-			words = append(words, "--"+flag.Name, quote(value))
+			words = append(words, "--"+flag.Name, report.Quoted(value))
 		}
 	}
 	return words
-}
-
-// brief returns a time without needless zeros: 5m and not 5m0s.
-func brief(d string) string {
-	if short, ok := strings.CutSuffix(d, "m0s"); ok {
-		d = short + "m"
-	}
-	if short, ok := strings.CutSuffix(d, "h0m"); ok {
-		d = short + "h"
-	}
-	return d
 }
 
 // public returns the value of a flag as anybody may see it. The content of a file is not shown.
@@ -91,15 +83,4 @@ func public(name, value string) string {
 		return h.Name + ": " + h.Value
 	}
 	return value
-}
-
-// quote quotes a text as one word for a shell.
-func quote(text string) string {
-	plain := func(r rune) bool {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("_./:=@%+,-", r)
-	}
-	if text != "" && strings.IndexFunc(text, func(r rune) bool { return !plain(r) }) < 0 {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

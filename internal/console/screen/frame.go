@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -305,9 +304,7 @@ func count(n int64) string { return units.Groups(strconv.FormatInt(n, 10)) }
 func measured(v float64) string { return units.Groups(units.Rate(v)) }
 
 // rate formats requests per second that are asked for, to a thousandth.
-func rate(v float64) string {
-	return units.Groups(strconv.FormatFloat(math.Round(v*1000)/1000, 'f', -1, 64))
-}
+func rate(v float64) string { return units.Groups(units.Thousandths(v)) }
 
 // spent formats a time that something took; – if nothing did.
 func spent(ns int64) string {

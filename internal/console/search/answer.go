@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
-	"github.com/loadctl/loadctl/report/threshold"
 )
 
 // Answer is the JSON output of the command search.
@@ -47,9 +46,9 @@ type AnswerValue struct {
 	Text      string  `json:"text"`   // for people
 }
 
-// NewAnswer returns the answer of a search in a run, as far as it got. Each rate was measured for a length.
-func NewAnswer(run string, p Plan, objectives []threshold.Threshold, length time.Duration, r Result, took time.Duration) Answer {
-	a := Answer{Run: run, End: string(r.End), Rate: r.Rate, From: p.From, To: p.To, StepS: length.Seconds(), TookS: took.Seconds(),
+// NewAnswer returns the answer of a search in a run, as far as it got.
+func NewAnswer(run string, t Task, r Result, took time.Duration) Answer {
+	a := Answer{Run: run, End: string(r.End), Rate: r.Rate, From: t.From, To: t.To, StepS: t.Length.Seconds(), TookS: took.Seconds(),
 		Objectives: []string{}, Probes: []AnswerProbe{}}
 	if a.End == "" {
 		a.End = "interrupted"
@@ -57,8 +56,8 @@ func NewAnswer(run string, p Plan, objectives []threshold.Threshold, length time
 	if !math.IsInf(r.Failed, 1) {
 		a.Failed = r.Failed
 	}
-	for _, t := range objectives {
-		a.Objectives = append(a.Objectives, t.Text)
+	for _, o := range t.Objectives {
+		a.Objectives = append(a.Objectives, o.Text)
 	}
 	for _, x := range r.Probes {
 		probe := AnswerProbe{Rate: x.Rate, Phase: string(x.Phase), Outcome: x.Outcome.String(), Why: x.Why, At: x.At.UTC(), MeasuredS: x.Length.Seconds(),

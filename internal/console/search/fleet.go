@@ -18,9 +18,6 @@ type workers struct {
 	follower *results.Follower // nil = it has to be created again
 }
 
-// FleetOf returns the fleet of a run that goes on.
-func FleetOf(r *run.Run) Fleet { return &workers{run: r} }
-
 // SetRate implements Fleet.
 func (w *workers) SetRate(ctx context.Context, rate float64, why string) (time.Time, error) {
 	to, err := pacer.ParseRate(Rate(rate))

@@ -7,20 +7,12 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
-	"fmt"
-	"io/fs"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 )
-
-// minKey is the least number of bytes of a key.
-const minKey = 32
 
 // lifetime is how long a session lasts.
 const lifetime = 7 * 24 * time.Hour
@@ -101,47 +93,4 @@ func (s sessions) valid(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-// NewKey returns a key that nobody else knows.
-func NewKey() []byte { return []byte(random()) }
-
-// Key reads the key in a file. If there is no such file, it makes one that only its owner can read. Several servers may
-// do that at the same time: all get the same key.
-func Key(path string) ([]byte, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	if err := makeKey(path); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if open := info.Mode().Perm() & 0o077; open != 0 {
-		return nil, fmt.Errorf("others can read %s; forbid it (chmod 600), or remove the file", path)
-	}
-	text, err := os.ReadFile(path)
-	if err == nil && len(text) < minKey {
-		err = fmt.Errorf("%s has less than %d bytes; remove it, and a new one is made", path, minKey)
-	}
-	return text, err
-}
-
-// makeKey writes a new key, complete or not at all, and never over another one.
-func makeKey(path string) error {
-	if _, err := os.Lstat(path); err == nil {
-		return fs.ErrExist
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".key-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	_, err = f.WriteString(random())
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Link(f.Name(), path)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // inLines shows a run in lines.
@@ -141,7 +140,7 @@ func describe(p results.Progress, closed bool) string {
 	case p.Phase == "running" && closed:
 		b.WriteString("max")
 	case p.Phase == "running":
-		fmt.Fprintf(&b, "%s/s", thousandths(p.Rate))
+		fmt.Fprintf(&b, "%s/s", units.Thousandths(p.Rate))
 	default:
 		b.WriteString(p.Phase)
 	}
@@ -179,9 +178,4 @@ func short(ns int64) string {
 		unit *= 10
 	}
 	return d.Round(unit).String()
-}
-
-// thousandths formats a rate to a thousandth, without trailing zeros.
-func thousandths(rate float64) string {
-	return strconv.FormatFloat(math.Round(rate*1000)/1000, 'f', -1, 64)
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // ErrTooFast ends a worker if its fleet is asked for more than its MaxRate.
@@ -23,12 +23,10 @@ func TooFast(asked, surge float64, most pacer.Rate) error {
 	case math.IsInf(surge, 1):
 		and = " and its limiter may let any number pass at once (--debt), which is"
 	case surge > 0:
-		and = fmt.Sprintf(" and its limiter may let %s more pass in a second (burst or window), together", thousandths(surge))
+		and = fmt.Sprintf(" and its limiter may let %s more pass in a second (burst or window), together", units.Thousandths(surge))
 	}
-	return fmt.Errorf("the cluster is asked for %s/s,%s %w %s of this worker", thousandths(asked), and, ErrTooFast, most)
+	return fmt.Errorf("the cluster is asked for %s/s,%s %w %s of this worker", units.Thousandths(asked), and, ErrTooFast, most)
 }
-
-func thousandths(n float64) string { return strconv.FormatFloat(math.Round(n*1000)/1000, 'f', -1, 64) }
 
 // Exceeds reports whether a rate plus a surge is more than a worker takes part in. A rate of flows, times their mean
 // number of steps, may be above that of --qps by what floats round.

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 
 	"github.com/loadctl/loadctl/internal/engine/worker"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // ErrLeave says that a change would make workers leave.
@@ -70,7 +70,7 @@ func stay(ctx context.Context, r *run.Run, command string, asked, surge float64)
 		leavers, more = leavers[:mostNamed], fmt.Sprintf(" and %d more", n)
 	}
 	return leave{fmt.Sprintf("%s %s: %s%s would leave the run, because it would ask for %s/s%s; keep to --max-qps, or go on without them: loadctl %s --force",
-		command, r.Name, strings.Join(leavers, ", "), more, thousandths(asked), beyond(surge), command)}
+		command, r.Name, strings.Join(leavers, ", "), more, units.Thousandths(asked), beyond(surge), command)}
 }
 
 // beyond says what a limiter may let pass above the rate.
@@ -79,9 +79,7 @@ func beyond(surge float64) string {
 	case math.IsInf(surge, 1):
 		return ", and its limiter may let any number pass at once (--debt)"
 	case surge > 0:
-		return fmt.Sprintf(", and its limiter may let %s more pass in a second", thousandths(surge))
+		return fmt.Sprintf(", and its limiter may let %s more pass in a second", units.Thousandths(surge))
 	}
 	return ""
 }
-
-func thousandths(n float64) string { return strconv.FormatFloat(math.Round(n*1000)/1000, 'f', -1, 64) }

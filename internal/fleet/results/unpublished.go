@@ -17,6 +17,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/units"
 )
 
 // Unpublished is what a worker had to report at its end and could not publish, because Redis did not answer or had
@@ -281,7 +282,7 @@ func MergedReport(ctx context.Context, r *run.Run, all []*Unpublished) (report.R
 // noted adds to a report of how many workers the counts are not from Redis.
 func noted(rep report.Report, used int) report.Report {
 	if used > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("the final counts of %s did not come from Redis", plural(used, "worker")))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("the final counts of %s did not come from Redis", units.Things(int64(used), "worker")))
 	}
 	return rep
 }
@@ -319,19 +320,12 @@ func FromFiles(name, why string, all []*Unpublished) (report.Report, error) {
 		what = "this is of %s for which the run had not begun"
 	}
 	in.Missing = []string{fmt.Sprintf("%s: "+what+"; what other workers did, and what was asked for in each second, is unknown",
-		why, plural(len(in.Workers), "worker"))}
+		why, units.Things(int64(len(in.Workers)), "worker"))}
 	return report.Build(in), nil
 }
 
 // began reports whether the run began before the worker ended, as far as the worker knows.
 func (u *Unpublished) began() bool { return !u.StartedAt.IsZero() || u.Leased > 0 }
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 // span returns when the run began and how long it took, as far as its workers know. Workers may have waited for Redis
 // longer than the planned run. But a pause makes a run longer than planned, and then there are points. A run that began

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -85,7 +83,7 @@ func (s *Summary) WriteText(w io.Writer) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "total\t%d requests\n", s.Total)
 	fmt.Fprintf(t, "seconds\t%.3f, from the first to the last arrival\n", s.Last.Sub(s.First).Seconds())
-	fmt.Fprintf(t, "mean rate\t%s per second\n", thousandths(s.MeanRate))
+	fmt.Fprintf(t, "mean rate\t%s per second\n", units.Thousandths(s.MeanRate))
 	fmt.Fprintf(t, "connections\t%d\n", s.Connections)
 	if s.ErrorsAnswered > 0 {
 		fmt.Fprintf(t, "errors\t%d answered\n", s.ErrorsAnswered)
@@ -120,7 +118,7 @@ func writeUnique(w io.Writer, u site.UniqueCount) {
 
 // writeText writes the row of a route.
 func (r RouteSummary) writeText(w io.Writer) {
-	fmt.Fprintf(w, "%s\t%d\t%s", r.Route, r.Requests, thousandths(r.MeanRate))
+	fmt.Fprintf(w, "%s\t%d\t%s", r.Route, r.Requests, units.Thousandths(r.MeanRate))
 	for _, ns := range []int64{r.Latency.P50, r.Latency.P90, r.Latency.P99, r.Latency.Max} {
 		if len(r.Statuses) == 0 {
 			fmt.Fprint(w, "\t-")
@@ -133,9 +131,4 @@ func (r RouteSummary) writeText(w io.Writer) {
 		statuses = append(statuses, fmt.Sprintf("%d: %d", status.Status, status.Answers))
 	}
 	fmt.Fprintf(w, "\t%s\n", cmp.Or(strings.Join(statuses, ", "), "-"))
-}
-
-// thousandths formats a rate to a thousandth, without trailing zeros.
-func thousandths(rate float64) string {
-	return strconv.FormatFloat(math.Round(rate*1000)/1000, 'f', -1, 64)
 }

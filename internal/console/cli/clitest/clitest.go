@@ -4,6 +4,7 @@ package clitest
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -17,6 +18,20 @@ import (
 
 // Secret is for the command lines of tests: Refused checks that no message shows it.
 const Secret = "hunter2"
+
+// Loadctl returns loadctl with these commands alone. They reach Redis as redis says.
+func Loadctl(redis *cli.Redis, commands ...*cobra.Command) *cobra.Command {
+	root := cli.NewProgram("loadctl", "", "dev", "")
+	redis.AddFlags(root, "")
+	root.AddCommand(commands...)
+	return root
+}
+
+// FullDisk is standard output that takes nothing.
+type FullDisk struct{}
+
+// Write implements io.Writer.
+func (FullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 // Execute runs the command with these arguments.
 func Execute(root *cobra.Command, args ...string) (stdout, stderr string, code int) {

@@ -1,11 +1,11 @@
-package target
+package serve
 
 import (
 	"fmt"
 	"strings"
 
-	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/pacer"
 )
 
 // stalls are the values of --stall.
@@ -26,8 +26,8 @@ func (s *stalls) Type() string { return "stall" }
 // Set implements pflag.Value. It adds a stall.
 func (s *stalls) Set(text string) error {
 	from, long, ok := strings.Cut(text, ":")
-	at, err := cli.ParseDuration(from)
-	length, errLength := cli.ParseDuration(long)
+	at, err := pacer.ParseDuration(from)
+	length, errLength := pacer.ParseDuration(long)
 	if !ok || err != nil || errLength != nil || max(at, length) > longestWait {
 		return fmt.Errorf("%.40q: write AT:LENGTH, such as 10s:2s, each at most 365d", text)
 	}

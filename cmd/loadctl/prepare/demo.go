@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"errors"
@@ -11,7 +11,8 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-func newDemoCommand() *cobra.Command {
+// NewDemoCommand returns the command.
+func NewDemoCommand() *cobra.Command {
 	var qps string
 	c := &cobra.Command{
 		Use:   "demo",

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"os"
@@ -10,7 +10,9 @@ import (
 )
 
 // sample returns the path of a recorded input.
-func sample(name string) string { return filepath.Join("../../internal/input/importer/testdata", name) }
+func sample(name string) string {
+	return filepath.Join("../../../internal/input/importer/testdata", name)
+}
 
 // TestImportRoundTrip: loadctl workload check accepts what loadctl import prints, for each kind of input.
 func TestImportRoundTrip(t *testing.T) {

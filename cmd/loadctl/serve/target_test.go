@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -28,7 +27,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/tidwall/gjson"
 
-	"github.com/loadctl/loadctl/cmd/loadctl/target"
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/cli/clitest"
@@ -38,11 +36,7 @@ import (
 )
 
 // targetRoot is loadctl with only the command target.
-func targetRoot() *cobra.Command {
-	root := &cobra.Command{Use: "loadctl"}
-	root.AddCommand(target.New())
-	return root
-}
+func targetRoot() *cobra.Command { return clitest.Loadctl(&cli.Redis{}, NewTargetCommand()) }
 
 // counter is a running `loadctl target`.
 type counter struct {
@@ -141,7 +135,7 @@ func decodeSummary(t *testing.T, text string) arrivals.Summary {
 // targetSchema returns the published schema. It allows new members; here an unknown member is an error.
 func targetSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	file, err := os.Open("../../docs/schema/target.schema.json")
+	file, err := os.Open("../../../docs/schema/target.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -686,17 +680,12 @@ func TestTargetHelp(t *testing.T) {
 	}
 }
 
-// failingWriter is a full disk.
-type failingWriter struct{}
-
-func (failingWriter) Write([]byte) (int, error) { return 0, errors.New("write: no space") }
-
 // TestTargetSaysThatTheSummaryIsLost: the exit code must not look like success.
 func TestTargetSaysThatTheSummaryIsLost(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var stderr bytes.Buffer
-		code := cli.Main(targetRoot(), []string{"target", "--listen", "127.0.0.1:0", "--for", "1ms", "-o", format}, failingWriter{}, &stderr)
-		if code != cli.CodeOther || !strings.Contains(stderr.String(), "error: write: no space\n") {
+		code := cli.Main(targetRoot(), []string{"target", "--listen", "127.0.0.1:0", "--for", "1ms", "-o", format}, clitest.FullDisk{}, &stderr)
+		if code != cli.CodeOther || !strings.Contains(stderr.String(), "error: no space left\n") {
 			t.Errorf("%s: exit code %d, %q", format, code, stderr.String())
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"io"
@@ -14,7 +14,8 @@ type explained struct {
 	Limiters []limiters.Limiter `json:"limiters"`
 }
 
-func newLimitersCommand() *cobra.Command {
+// NewLimitersCommand returns the command.
+func NewLimitersCommand() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{
 		Use:   "limiters [NAME…]",

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"cmp"
@@ -28,7 +28,8 @@ type diagnosis struct {
 	Findings []doctor.Finding `json:"findings"`
 }
 
-func newDoctorCommand(redis *cli.Redis) *cobra.Command {
+// NewDoctorCommand returns the command.
+func NewDoctorCommand(redis *cli.Redis) *cobra.Command {
 	var output cli.Output
 	var f doctorFlags
 	c := &cobra.Command{

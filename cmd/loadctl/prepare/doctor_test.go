@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"encoding/json"
@@ -49,7 +49,7 @@ func examine(t *testing.T, args ...string) diagnosis {
 // fits checks a document against the published schema.
 func fits(t *testing.T, text string) error {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile("../../docs/schema/doctor.schema.json")
+	schema, err := jsonschema.NewCompiler().Compile("../../../docs/schema/doctor.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

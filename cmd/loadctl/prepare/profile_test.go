@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"encoding/json"

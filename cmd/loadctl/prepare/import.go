@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"errors"
@@ -14,7 +14,8 @@ import (
 	"github.com/loadctl/loadctl/internal/input/importer"
 )
 
-func newImportCommand() *cobra.Command {
+// NewImportCommand returns the command.
+func NewImportCommand() *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{
 		Use:   "import FILE",

@@ -1,8 +1,7 @@
-package main
+package prepare
 
 import (
 	"bytes"
-	"errors"
 	"math"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/child"
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/cli/clitest"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/commands"
 )
@@ -296,14 +296,9 @@ func TestDemoWithoutScreen(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", filepath.Dir(worker)+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	full := writerFunc(func([]byte) (int, error) { return 0, errors.New("no space left") })
 	var stderr bytes.Buffer
-	code := cli.Main(newRootCommand(), []string{"demo"}, full, &stderr)
+	code := cli.Main(newRootCommand(), []string{"demo"}, clitest.FullDisk{}, &stderr)
 	if code != cli.CodeOther || stderr.String() != "error: write the demo: no space left\n" {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 }
-
-type writerFunc func(p []byte) (int, error)
-
-func (f writerFunc) Write(p []byte) (int, error) { return f(p) }

@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"time"
@@ -10,15 +10,9 @@ import (
 	"github.com/loadctl/loadctl/internal/input/rehearsal"
 )
 
-func newWorkloadCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "workload",
-		Short: "Look at a workload file before it is sent",
-		Args:  cli.Args(cobra.NoArgs),
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newCheckWorkloadCommand())
-	return c
+// NewWorkloadCommand returns the command.
+func NewWorkloadCommand() *cobra.Command {
+	return cli.NewGroup("workload", "Look at a workload file before it is sent", newCheckWorkloadCommand())
 }
 
 func newCheckWorkloadCommand() *cobra.Command {

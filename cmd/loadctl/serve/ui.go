@@ -1,4 +1,4 @@
-package main
+package serve
 
 import (
 	"context"
@@ -6,22 +6,21 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/metrics"
 	"github.com/loadctl/loadctl/internal/console/ui"
 	"github.com/loadctl/loadctl/internal/fleet/link"
-	"github.com/loadctl/loadctl/internal/fleet/rdb"
-	"github.com/loadctl/loadctl/internal/output/printable"
 )
 
-func newUICommand(server *cli.Redis) *cobra.Command {
+// NewUICommand returns the command.
+func NewUICommand(server *cli.Redis) *cobra.Command {
 	var flags uiFlags
 	c := &cobra.Command{
 		Use:   "ui [ARCHIVE...]",
@@ -58,7 +57,7 @@ type uiFlags struct {
 	control, insecure        bool
 	nativeOnly               bool
 	hosts                    []string
-	certificateFile, keyFile string
+	certificate              certificate
 	sessionKey, metricsToken string
 }
 
@@ -67,8 +66,7 @@ func (f *uiFlags) AddFlags(c *cobra.Command) {
 	s.StringVar(&f.listen, "listen", "127.0.0.1:8089", "`HOST:PORT` to listen on, port 0 = a free one")
 	s.BoolVar(&f.control, "control", false, "let the page give commands; without it the page is read-only")
 	s.StringArrayVar(&f.hosts, "allow-host", nil, "a `NAME` by which browsers call this server, without a port; may be repeated")
-	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https with the certificate (PEM) in `FILE`")
-	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
+	f.certificate.AddFlags(c, "serve https")
 	s.BoolVar(&f.insecure, "insecure-listen", false, "listen on any address without TLS: a proxy protects the server")
 	s.StringVar(&f.sessionKey, "session-key", "", "`FILE` with the key that signs sessions; made if it is missing (default ~/.local/state/loadctl/ui.key)")
 	s.StringVar(&f.metricsToken, "metrics-token-file", "", "`FILE` with the bearer token that /metrics asks for")
@@ -81,26 +79,29 @@ func (f *uiFlags) serve(c *cobra.Command, server *cli.Redis, files []string) err
 	if err != nil {
 		return cli.Config(err)
 	}
-	pushed, err := newPush()
+	push, err := metrics.NewPush(os.Getenv, c.Root().Version)
 	if err != nil {
-		return err
+		return cli.Config(err)
 	}
 	archives, err := readArchives(files)
 	if err != nil {
 		return err
 	}
-	reach := &reached{server: server}
-	defer reach.close()
+	reach := &ui.Connection{Reach: server.Connect}
+	defer reach.Close()
 	if err := f.tryRedis(c, reach, len(archives) > 0); err != nil {
 		return err
 	}
-	o := ui.Options{Version: version, Connect: reach.connect, Archives: archives, Control: f.control, Hosts: f.hosts, Key: f.key(c), Announce: announcer(c)}
+	o := ui.Options{Version: c.Root().Version, Connect: reach.Client, Archives: archives, Control: f.control, Hosts: f.hosts, Key: f.key(c), Announce: announcer(c)}
 	if f.metricsToken != "" {
-		o.MetricsToken = f.readToken
+		o.MetricsToken = func() (string, error) { return ui.ReadToken(f.metricsToken) }
 	}
-	var last func()
-	o.Metrics, last = pushed.serve(c, f.nativeOnly)
-	defer last()
+	last := func() error { return nil }
+	o.Metrics = func(all metrics.Source) http.Handler {
+		last = push.Start(all, func(err error) { cli.WarnOf(c, err) })
+		return &metrics.Page{Source: all, NativeOnly: f.nativeOnly}
+	}
+	defer func() { cli.WarnOf(c, last()) }()
 	page, err := ui.New(o)
 	if err != nil {
 		return err
@@ -118,7 +119,7 @@ func (f *uiFlags) check() (*tls.Config, error) {
 	if err != nil || port == "" {
 		return nil, fmt.Errorf("--listen %.100q: write HOST:PORT, such as 127.0.0.1:8089", f.listen)
 	}
-	t, err := f.readCertificate()
+	t, err := f.certificate.read()
 	if err != nil {
 		return nil, err
 	}
@@ -132,75 +133,21 @@ func (f *uiFlags) check() (*tls.Config, error) {
 		}
 	}
 	if f.metricsToken != "" {
-		if _, err := f.readToken(); err != nil {
+		if _, err := ui.ReadToken(f.metricsToken); err != nil {
 			return nil, err
 		}
 	}
 	return t, nil
 }
 
-// readCertificate returns the TLS configuration; nil if there is none.
-func (f *uiFlags) readCertificate() (*tls.Config, error) {
-	switch {
-	case f.certificateFile == "" && f.keyFile == "":
-		return nil, nil
-	case f.keyFile == "":
-		return nil, errors.New("--tls-cert: give its key too, --tls-key FILE")
-	case f.certificateFile == "":
-		return nil, errors.New("--tls-key: give its certificate too, --tls-cert FILE")
-	}
-	pair, err := tls.LoadX509KeyPair(f.certificateFile, f.keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert, --tls-key: %w; give the names of two PEM files", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
-}
-
-// leastToken is the least length of the token of /metrics.
-const leastToken = 16
-
-// readToken reads the token of /metrics. The file may change while the server runs.
-func (f *uiFlags) readToken() (string, error) {
-	text, err := os.ReadFile(f.metricsToken)
-	if err != nil {
-		return "", fmt.Errorf("--metrics-token-file: %w; give a file with the token", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if len(token) < leastToken {
-		return "", fmt.Errorf("--metrics-token-file %.200s: the token has less than %d characters; make one with: openssl rand -hex 32", f.metricsToken, leastToken)
-	}
-	return token, nil
-}
-
 // key returns the key of the sessions. Without a file they end with this process.
 func (f *uiFlags) key(c *cobra.Command) []byte {
-	path := f.sessionKey
-	var err error
-	if path == "" {
-		path, err = stateFile("ui.key")
-	}
-	var key []byte
-	if err == nil {
-		key, err = ui.Key(path)
-	}
+	key, err := ui.Key(f.sessionKey)
 	if err != nil {
-		printable.Fprintf(c.ErrOrStderr(), "warning: the key of sessions has no file: %v; when this server ends, browsers have to log in again; give --session-key FILE\n", err)
+		cli.Warn(c, "the key of sessions has no file: %v; when this server ends, browsers have to log in again; give --session-key FILE", err)
 		return ui.NewKey()
 	}
 	return key
-}
-
-// stateFile returns the path of a file that programs keep for themselves.
-func stateFile(name string) (string, error) {
-	dir := os.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(dir) {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return "", err
-		}
-		dir = filepath.Join(home, ".local", "state")
-	}
-	return filepath.Join(dir, "loadctl", name), nil
 }
 
 // announcer returns what prints the addresses that log browsers in.
@@ -216,12 +163,9 @@ func announcer(c *cobra.Command) func(string) {
 func (f *uiFlags) listenError(err error) error {
 	advice := "write an address of this machine, such as 127.0.0.1:8089"
 	if errors.Is(err, syscall.EADDRINUSE) {
-		advice = "give another port, or 0 for a free one"
+		advice = freePort
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		err = op.Err // without the address, which is named already
-	}
-	return fmt.Errorf("--listen %.100s: %w; %s", f.listen, err, advice)
+	return listenError(f.listen, err, advice)
 }
 
 // readArchives reads the archives that are named. Each has the name of its file.
@@ -229,7 +173,7 @@ func readArchives(files []string) ([]ui.Archive, error) {
 	var all []ui.Archive
 	seen := map[string]string{}
 	for _, file := range files {
-		rep, err := readReport(file)
+		rep, err := cli.ReadReport(file)
 		if err != nil {
 			return nil, err
 		}
@@ -244,47 +188,17 @@ func readArchives(files []string) ([]ui.Archive, error) {
 }
 
 // tryRedis refuses an address that can never be right. A server that does not answer may come back: the page says so.
-func (f *uiFlags) tryRedis(c *cobra.Command, reach *reached, archives bool) error {
-	_, err := reach.connect(c.Context())
+func (f *uiFlags) tryRedis(c *cobra.Command, reach *ui.Connection, archives bool) error {
+	_, err := reach.Client(c.Context())
 	switch {
 	case err == nil || archives && errors.Is(err, cli.ErrNoRedis):
 		return nil
 	case c.Context().Err() != nil:
 		return context.Cause(c.Context())
 	case link.Unanswered(err):
-		printable.Fprintf(c.ErrOrStderr(), "warning: %v; the page shows runs as soon as Redis answers\n", err)
+		cli.Warn(c, "%v; the page shows runs as soon as Redis answers", err)
 		return nil
 	default:
 		return err
-	}
-}
-
-// reached is the client of Redis, once it was reached. The client itself reaches the server again after that.
-type reached struct {
-	server *cli.Redis
-	mu     sync.Mutex
-	client rdb.Client
-}
-
-// connect returns the client. It may be called from any goroutine; only one tries at a time.
-func (r *reached) connect(ctx context.Context) (rdb.Client, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.client != nil {
-		return r.client, nil
-	}
-	client, err := r.server.Connect(ctx)
-	if err == nil {
-		r.client = client
-	}
-	return client, err
-}
-
-// close closes the client.
-func (r *reached) close() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.client != nil {
-		cli.Close(r.client)
 	}
 }

@@ -1,6 +1,8 @@
-package main
+package prepare
 
 import (
+	"crypto/tls"
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -27,10 +29,20 @@ func examined(t *testing.T, args ...string) map[string]doctor.Finding {
 // TestDoctorOfAnEndpoint: doctor takes the flags of a run, and tells of the endpoint as text and as JSON.
 func TestDoctorOfAnEndpoint(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")
-	certificate, key, _ := writePair(t)
-	c := counting(t, "--tls-cert", certificate, "--tls-key", key, "--http3")
+	known := httptest.NewTLSServer(nil)
+	defer known.Close()
+	certificate := filepath.Join(t.TempDir(), "cert.pem")
+	err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: known.Certificate().Raw}), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := arrivals.Start(arrivals.Options{TLS: &tls.Config{Certificates: known.TLS.Certificates}, HTTP3: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
 	for version, protocol := range map[string]string{"1.1": "HTTP/1.1, agreed by ALPN", "2": "HTTP/2, agreed by ALPN (h2)", "3": "HTTP/3 (QUIC, h3)", "auto": "HTTP/2, agreed by ALPN (h2)"} {
-		got := examined(t, c.url, "--cacert", certificate, "--http", version)
+		got := examined(t, server.URL(), "--cacert", certificate, "--http", version)
 		if f := got["protocol"]; f.State != doctor.OK || !strings.Contains(f.Found, protocol) {
 			t.Errorf("--http %s: %+v", version, got)
 		}
@@ -48,11 +60,11 @@ func TestDoctorOfAnEndpoint(t *testing.T) {
 	if code != cli.CodeGood || stderr != "" || !strings.Contains(text, want) || !strings.Contains(text, "ok    sent          no request of the run\n") {
 		t.Errorf("exit code %d, %q, %s", code, stderr, text)
 	}
-	if f := examined(t, c.url)["endpoint"]; f.State != doctor.Bad || !strings.Contains(f.Mend, "--cacert FILE") {
+	if f := examined(t, server.URL())["endpoint"]; f.State != doctor.Bad || !strings.Contains(f.Mend, "--cacert FILE") {
 		t.Errorf("%+v", f)
 	}
-	if text := c.end(); !strings.Contains(text, "0 requests") {
-		t.Errorf("the server counts %q", text)
+	if n := server.Count(); n != 0 {
+		t.Errorf("the server counts %d requests", n)
 	}
 }
 

@@ -1,4 +1,4 @@
-package target
+package serve
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/server/site"
+	"github.com/loadctl/loadctl/pacer"
 )
 
 // Bounds of what may be repeated: each connection may have a record of each route, and each --unique keeps its values.
@@ -114,7 +114,7 @@ func isSetting(text string) bool {
 
 // wait reads how long answers wait.
 func wait(name, value string) (time.Duration, error) {
-	d, err := cli.ParseDuration(value)
+	d, err := pacer.ParseDuration(value)
 	if err != nil || d > longestWait {
 		return 0, fmt.Errorf("%s=%.20s: give a duration such as 50ms, at most 365d", name, value)
 	}

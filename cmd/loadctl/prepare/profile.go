@@ -1,4 +1,4 @@
-package main
+package prepare
 
 import (
 	"strings"
@@ -10,15 +10,9 @@ import (
 	"github.com/loadctl/loadctl/internal/input/preview"
 )
 
-func newProfileCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "profile",
-		Short: "Look at a rate over time before it is sent",
-		Args:  cli.Args(cobra.NoArgs),
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(newShowProfileCommand())
-	return c
+// NewProfileCommand returns the command.
+func NewProfileCommand() *cobra.Command {
+	return cli.NewGroup("profile", "Look at a rate over time before it is sent", newShowProfileCommand())
 }
 
 func newShowProfileCommand() *cobra.Command {

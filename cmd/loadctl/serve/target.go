@@ -1,10 +1,8 @@
-// Package target is the command loadctl target.
-package target
+package serve
 
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -22,8 +20,8 @@ import (
 	"github.com/loadctl/loadctl/internal/server/site"
 )
 
-// New returns the command.
-func New() *cobra.Command {
+// NewTargetCommand returns the command.
+func NewTargetCommand() *cobra.Command {
 	var flags targetFlags
 	c := &cobra.Command{
 		Use:   "target",
@@ -91,16 +89,16 @@ send requests. :8080 means all addresses of this machine.`, arrivals.KeptSeconds
 
 // targetFlags say how the server listens and answers, and for how long.
 type targetFlags struct {
-	output                   cli.Output
-	options                  arrivals.Options
-	length, latency, jitter  cli.Duration
-	service                  cli.Duration
-	stalls                   stalls
-	shop                     bool
-	routes                   routes
-	unique                   uniques
-	certificateFile, keyFile string
-	tcp, udp, ws, grpc       bool
+	output                  cli.Output
+	options                 arrivals.Options
+	length, latency, jitter cli.Duration
+	service                 cli.Duration
+	stalls                  stalls
+	shop                    bool
+	routes                  routes
+	unique                  uniques
+	certificate             certificate
+	tcp, udp, ws, grpc      bool
 }
 
 func (f *targetFlags) AddFlags(c *cobra.Command) {
@@ -123,9 +121,8 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
 	s.BoolVar(&f.ws, "ws", false, "instead of HTTP, answer each message of WebSocket with the same message; with --tls-cert it is wss")
 	s.BoolVar(&f.grpc, "grpc", false, "instead of HTTP, serve loadctl.Echo over gRPC, with reflection. See docs/grpc.md")
-	s.StringVar(&f.certificateFile, "tls-cert", "", "serve https (with --ws wss, with --grpc grpcs) with the certificate (PEM) in `FILE`")
+	f.certificate.AddFlags(c, "serve https (with --ws wss, with --grpc grpcs)")
 	s.BoolVar(&f.options.HTTP3, "http3", false, "with --tls-cert: serve HTTP/3 too, at the same port over UDP")
-	s.StringVar(&f.keyFile, "tls-key", "", "private key of --tls-cert (PEM) in `FILE`")
 }
 
 // usualService is the service time if only a capacity is given.
@@ -150,7 +147,7 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 		return nil, cli.Config(fmt.Errorf("--route %w", err))
 	}
 	options.Unique = f.unique.list
-	if options.TLS, err = f.readCertificate(); err != nil {
+	if options.TLS, err = f.certificate.read(); err != nil {
 		return nil, cli.Config(err)
 	}
 	if options.HTTP3 && (options.TLS == nil || strings.HasPrefix(options.Addr, "unix:")) {
@@ -160,7 +157,7 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 		return nil, cli.Config(err)
 	}
 	server, err := arrivals.Start(options)
-	return server, cli.Config(listenError(options.Addr, err))
+	return server, cli.Config(f.listenError(err))
 }
 
 // site returns what the flags serve beyond one answer for all; nil if that is nothing, because the plain server is
@@ -199,7 +196,7 @@ func (f *targetFlags) setEcho() error {
 	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
 		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
 	}
-	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && !f.grpc && f.certificateFile+f.keyFile != "" || o.HTTP3 {
+	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && !f.grpc && f.certificate.given() || o.HTTP3 {
 		return errors.New("--tcp, --udp, --ws, --grpc: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
 	}
 	return nil
@@ -237,23 +234,6 @@ func (f *targetFlags) checkCapacity() error {
 	return nil
 }
 
-// readCertificate returns the TLS configuration; nil if there is none.
-func (f *targetFlags) readCertificate() (*tls.Config, error) {
-	switch {
-	case f.certificateFile == "" && f.keyFile == "":
-		return nil, nil
-	case f.keyFile == "":
-		return nil, errors.New("--tls-cert: give its key too, --tls-key FILE")
-	case f.certificateFile == "":
-		return nil, errors.New("--tls-key: give its certificate too, --tls-cert FILE")
-	}
-	pair, err := tls.LoadX509KeyPair(f.certificateFile, f.keyFile)
-	if err != nil {
-		return nil, fmt.Errorf("--tls-cert, --tls-key: %w; give the names of two PEM files", err)
-	}
-	return &tls.Config{Certificates: []tls.Certificate{pair}}, nil
-}
-
 // checkAddress refuses texts that are no address to listen on.
 func checkAddress(address string) error {
 	path, unix := strings.CutPrefix(address, "unix:")
@@ -264,22 +244,18 @@ func checkAddress(address string) error {
 	return fmt.Errorf("--listen %.100q: write HOST:PORT, such as 127.0.0.1:8080, or unix:/path", address)
 }
 
-// listenError adds to an error of listening what to do about it.
-func listenError(address string, err error) error {
-	if err == nil {
-		return nil
-	}
+// listenError adds to an error of listening what to do about it; nil stays nil.
+func (f *targetFlags) listenError(err error) error {
 	advice := "write an address of this machine, such as 127.0.0.1:8080, or unix:/path"
 	switch {
-	case errors.Is(err, syscall.EADDRINUSE) && strings.HasPrefix(address, "unix:"):
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.EADDRINUSE) && strings.HasPrefix(f.options.Addr, "unix:"):
 		advice = "give another path, or remove the file if nobody serves there"
 	case errors.Is(err, syscall.EADDRINUSE):
-		advice = "give another port, or 0 for a free one"
+		advice = freePort
 	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		err = op.Err // without the address, which is named already
-	}
-	return fmt.Errorf("--listen %.100s: %w; %s", address, err, advice)
+	return listenError(f.options.Addr, err, advice)
 }
 
 // serve counts until the command's context or --for ends, and prints the summary. That is its normal end, not an error.
