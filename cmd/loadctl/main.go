@@ -1,7 +1,7 @@
 // Command loadctl creates, watches and changes runs.
 //
 // The commands for runs in Redis are here, a file for each. Package prepare has those for the time before a run, and
-// package serve those that serve until they are told to end.
+// package serve those that serve until they are stopped.
 package main
 
 import (
