@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/cli/clitest"
+	"github.com/loadctl/loadctl/internal/console/watch/watchtest"
 	"github.com/loadctl/loadctl/internal/fleet/member/membertest"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
@@ -28,7 +29,7 @@ func execute(args ...string) (stdout, stderr string, code int) {
 
 // A running command goes on beside the test.
 type running struct {
-	stdout, stderr safeBuffer
+	stdout, stderr watchtest.Buffer
 	code           chan int
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/console/watch/watchtest"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
@@ -171,7 +172,7 @@ func (l *lab) publish(total *record.Snapshot, n int64) {
 // watched runs loadctl watch on a terminal, while its worker publishes and the run is stopped.
 func (l *lab) watched(p *terminal, args ...string) (stdout string) {
 	l.Helper()
-	var out safeBuffer
+	var out watchtest.Buffer
 	code := make(chan int, 1)
 	go func() {
 		code <- cli.Main(newRootCommand(), append([]string{"watch", "x"}, args...), &out, p.slave)

@@ -7,9 +7,6 @@ import (
 	"github.com/loadctl/loadctl/internal/console/watch/watchtest"
 )
 
-// safeBuffer may be written and read by different goroutines.
-type safeBuffer = watchtest.Buffer
-
 // terminal is a terminal on which a command shows its progress.
 type terminal struct {
 	slave  *os.File

@@ -88,7 +88,7 @@ func (f *uiFlags) serve(c *cobra.Command, server *cli.Redis, files []string) err
 		return err
 	}
 	reach := &ui.Connection{Reach: server.Connect}
-	defer reach.Close()
+	defer cli.Close(reach)
 	if err := f.tryRedis(c, reach, len(archives) > 0); err != nil {
 		return err
 	}
