@@ -70,15 +70,15 @@ func TestRunCalledRemove(t *testing.T) {
 	refused(t, []string{"workers", "rm", "rm", "w"}, "remove worker w of run rm: there is no such worker; none has joined yet")
 }
 
-// TestStatusIsHeard: status counts as a sign of life.
-func TestStatusIsHeard(t *testing.T) {
+// TestStatusIsASignOfLife: status counts as a sign of life.
+func TestStatusIsASignOfLife(t *testing.T) {
 	l := newLab(t)
-	heard := func(name string) string {
+	called := func(name string) string {
 		b, err := lua.Core(l.redis.Client().HGet(t.Context(), run.KeysOf(name).Budget, "core").Val())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return b["heard"]
+		return b["controllerAt"]
 	}
 	spec := l.run.Spec
 	spec.Deadman = 30 * time.Second
@@ -88,13 +88,13 @@ func TestStatusIsHeard(t *testing.T) {
 	}
 	l.start()
 	(&lab{T: t, run: y, holder: lease.NewHolder("w", "i", 1), redis: l.redis}).start()
-	for name, hears := range map[string]bool{"x": false, "y": true} {
-		before := heard(name)
+	for name, counts := range map[string]bool{"x": false, "y": true} {
+		before := called(name)
 		if _, stderr, code := execute("status", name); code != cli.CodeGood || stderr != "" {
 			t.Errorf("exit code %d, %q", code, stderr)
 		}
-		if after := heard(name); (after != before) != hears {
-			t.Errorf("%s: heard of at %q, before at %q", name, after, before)
+		if after := called(name); (after != before) != counts {
+			t.Errorf("%s: a controller called at %q, before at %q", name, after, before)
 		}
 	}
 }
