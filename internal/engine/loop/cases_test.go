@@ -88,11 +88,11 @@ func checkOutcome(t *testing.T, x *http1test.Case, spec targets.Spec, requests *
 		t.Errorf("%d bytes in, want %d", got.BytesIn, x.In)
 	}
 	cn := r.c.conns[0]
-	switch kept := cn.socket.IsOpen(); {
+	switch kept := cn.Socket.IsOpen(); {
 	case x.Keep && !kept:
 		t.Error("the connection is not kept")
 	case !x.Keep && kept: // what is to follow may not have come yet
-		r.pollUntil("the connection is dropped", func() bool { return !cn.socket.IsOpen() })
+		r.pollUntil("the connection is dropped", func() bool { return !cn.Socket.IsOpen() })
 	}
 	if n := requests.Load(); n != 1 {
 		t.Errorf("%d requests, 1 was sent", n)

@@ -7,10 +7,12 @@ import (
 	"runtime"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
+	"github.com/loadctl/loadctl/internal/engine/transport"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/http3"
 	"github.com/loadctl/loadctl/targets/quic"
 	"github.com/loadctl/loadctl/targets/wire"
 )
@@ -47,8 +49,9 @@ type Client struct {
 	closedInARow int64   // number of complete answers in a row after which the connection could not be kept
 	held         bool    // Send was refused because the maximum is connecting
 	awaiting     []*conn // whose connections cannot be opened yet: see connectInTurn
-	handshakes   handshakes
-	h3           h3Client
+	handshakes   transport.Handshakes
+	h3           transport.QUIC
+	encoder      http3.Encoder
 
 	connections int     // that are open or will be, and requests of noop
 	unsent      []*conn // shared connections with requests that began since the last Poll
@@ -75,14 +78,14 @@ func New(clock *pacer.Clock, wire *wire.Wire, connections int) (*Client, error) 
 		}
 	}
 	for _, w := range wire.Steps() {
-		if w.Three && c.h3.dialer == nil {
-			c.h3.dialer = quic.NewDialer(w.QUIC())
+		if w.Three && c.h3.Dialer == nil {
+			c.h3.Dialer = quic.NewDialer(w.QUIC())
 		}
 	}
 	if err := c.poller.Open(); err != nil {
 		return nil, fmt.Errorf("open event loop: %w", err)
 	}
-	c.wakeup.Poller = &c.poller
+	c.wakeup.Poller, c.handshakes.Wakeup, c.h3.Wakeup = &c.poller, &c.wakeup, &c.wakeup
 	if err := c.openHosts(); err != nil {
 		c.poller.Close()
 		return nil, fmt.Errorf("open event loop: %w", err)
@@ -114,7 +117,7 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 			cn.request = cn.filled
 		}
 		c.inFlight.insert(cn)
-		if cn.reused = cn.socket.IsOpen(); !cn.reused {
+		if cn.reused = cn.Socket.IsOpen(); !cn.reused {
 			c.connect(cn)
 			return true
 		}
@@ -139,7 +142,7 @@ func (c *Client) step(step int) (*wire.Wire, *host) {
 
 // Poll implements worker.Client. The first look does not block; under load it is the only one.
 func (c *Client) Poll(until int64, done func(targets.Result)) error {
-	if c.h3.dialer == nil { // else a change of threads for each answer would cost more than exact waits give
+	if c.h3.Dialer == nil { // else a change of threads for each answer would cost more than exact waits give
 		c.thread.Claim()
 	}
 	for wait := int64(0); ; {
@@ -201,7 +204,7 @@ func (c *Client) wait(ns int64) (int, error) {
 	if ns <= 0 {
 		return c.poller.Look()
 	}
-	if c.h3.dialer != nil {
+	if c.h3.Dialer != nil {
 		runtime.Gosched() // streams that are ready report before the loop waits: so one wait serves several
 	}
 	if !c.wakeup.Sleep() {
@@ -320,10 +323,11 @@ func (c *Client) Close() error {
 			cn.close()
 		}
 		if cn.session != nil {
-			c.closeH3(cn.session.h3)
+			c.h3.CloseConn(cn.session.h3)
 		}
 	}
-	c.closeAllH3()
+	c.takeH3() // connections that nobody waited for
+	c.h3.Close()
 	c.poller.Close()
 	c.thread.Release()
 	return nil

@@ -1,9 +1,8 @@
 package loop
 
 import (
-	"crypto/tls"
-
 	"github.com/loadctl/loadctl/internal/engine/sockets"
+	"github.com/loadctl/loadctl/internal/engine/transport"
 
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
@@ -33,22 +32,14 @@ const (
 // A conn is a connection and its request, or room for them. A request that is a stream of a shared connection has a conn of
 // its own, without a socket.
 type conn struct {
-	socket sockets.Socket
-	index  int32
-	state  state
-	// What events have reported; each fact is reported once. readable: there may be data until a read finds none.
-	// hungUp: the peer has closed its side.
-	readable, hungUp bool
-	queued           bool // resume will read on
-	ahead            bool // no request waits for the connection
-	counted          bool // it is among Client.connections
-
-	handshake *handshake // while securing
-	dial      *dialing   // the same of HTTP/3
-	secure    *tls.Conn  // nil without TLS, or before its handshake is over
-	tls       *tlsSocket // below it
-
-	messages *ws.Socket // of WebSocket, once its handshake is over
+	transport.Conn
+	index    int32
+	state    state
+	queued   bool               // resume will read on
+	ahead    bool               // no request waits for the connection
+	counted  bool               // it is among Client.connections
+	dial     *transport.Dialing // of HTTP/3, while it is being opened
+	messages *ws.Socket         // of WebSocket, once its handshake is over
 
 	host      *host // where the connection leads
 	wire      *wire.Wire
@@ -59,7 +50,8 @@ type conn struct {
 	answer    http1.Response // the reply of HTTP/1.1
 	raw       *wire.Reply    // that of tcp, udp and redis; nil if there was none yet
 	deadline  int64
-	in, out   int   // bytes of the request and its answer so far
+	in, out   int   // bytes of the request and its answer so far; with TLS, out counts the parts that the peer has taken whole
+	sealed    int   // bytes of the request that are encrypted, and not yet in out
 	begun     bool  // the peer took something, even if out is still 0
 	writeErr  error // the peer did not take the whole request; its answer may be there anyway
 	earlier   error // of a datagram that was sent before, and expected no reply: the next request on the socket has it
@@ -114,20 +106,13 @@ func (cn *conn) beginReply() {
 
 // close closes the connection, if there is one.
 func (cn *conn) close() {
-	switch {
-	case cn.dial != nil:
-		cn.dial.left = true
-		cn.dial.stop()
+	if cn.dial != nil {
+		cn.dial.Left = true
+		cn.dial.Stop()
 		cn.dial = nil
-	case cn.handshake != nil:
-		cn.handshake.abandon()
-		cn.handshake, cn.socket = nil, sockets.None()
-	case cn.socket.IsOpen():
-		cn.socket.Close()
-		cn.socket = sockets.None()
 	}
-	cn.secure, cn.tls, cn.messages, cn.earlier = nil, nil, nil, nil
-	cn.readable, cn.hungUp = false, false
+	cn.Close()
+	cn.messages, cn.earlier, cn.sealed = nil, nil, 0
 }
 
 // take takes a conn for a request: the connection to its host that became idle last, else a free conn. It returns nil
@@ -191,7 +176,7 @@ func (c *Client) spare() *conn {
 
 // grow adds a conn.
 func (c *Client) grow() *conn {
-	cn := &conn{socket: sockets.None(), index: int32(len(c.conns))}
+	cn := &conn{Conn: transport.Conn{Socket: sockets.None()}, index: int32(len(c.conns))}
 	cn.answer.Remember(&c.memo)
 	cn.reply = &cn.answer
 	c.conns = append(c.conns, cn)
@@ -240,7 +225,7 @@ func (c *Client) park(cn *conn) {
 			cn.stream.frames = nil
 		}
 	}
-	if !cn.socket.IsOpen() {
+	if !cn.Socket.IsOpen() {
 		c.drop(cn)
 		return
 	}

@@ -66,7 +66,7 @@ func (c *Client) connect(cn *conn) {
 
 // connected handles the result of an attempt to connect.
 func (c *Client) connected(cn *conn) {
-	if err := cn.socket.Connected(); err != nil {
+	if err := cn.Socket.Connected(); err != nil {
 		c.opening--
 		cn.refused(err)
 		c.connect(cn)
@@ -84,6 +84,30 @@ func (c *Client) established(cn *conn) {
 	}
 	c.opening--
 	c.opened(cn)
+}
+
+// secure begins the handshake on a connection that was just opened.
+func (c *Client) secure(cn *conn) {
+	cn.state = securing
+	c.handshakes.Begin(&cn.Conn, cn.index, cn.wire, cn.result.Call)
+}
+
+// secured hands on the connections whose handshake is over.
+func (c *Client) secured() {
+	for _, h := range c.handshakes.Take() {
+		if h.Left() {
+			continue
+		}
+		cn := c.conns[h.Index]
+		c.opening--
+		messages, err := cn.Finish(h)
+		if err != nil {
+			c.unopened(cn, err, targets.ClassOther)
+			continue
+		}
+		cn.messages = messages
+		c.opened(cn)
+	}
 }
 
 // opened writes the request, or keeps the connection for one.
@@ -119,6 +143,6 @@ func (cn *conn) refused(err error) {
 
 // open starts to connect.
 func (c *Client) open(cn *conn, to sockets.Peer) (err error) {
-	cn.socket, err = sockets.Connect(&c.poller, cn.index, cn.host.network, to, &c.locals)
+	cn.Socket, err = sockets.Connect(&c.poller, cn.index, cn.host.network, to, &c.locals)
 	return err
 }

@@ -91,7 +91,7 @@ func TestResetWhileFull(t *testing.T) {
 			expect(t, r.do(), 200, "")
 			cn := r.c.hosts[0].idle.last
 			for junk, err := make([]byte, 1<<20), error(nil); !sockets.Blocked(err); { // as a server does that does not read all of a body
-				if _, err = cn.socket.Send(junk); err != nil && !sockets.Blocked(err) {
+				if _, err = cn.Socket.Send(junk); err != nil && !sockets.Blocked(err) {
 					t.Fatal(err)
 				}
 			}

@@ -16,13 +16,13 @@ const readsInARow = 8
 
 // handle handles an event. Events are edges: what is not used now must be remembered.
 func (c *Client) handle(cn *conn, what sockets.Event) {
-	cn.readable = cn.readable || what&sockets.CanRead != 0
-	cn.hungUp = cn.hungUp || what&sockets.PeerClosed != 0 && !cn.wire.Datagrams()
+	cn.Readable = cn.Readable || what&sockets.CanRead != 0
+	cn.HungUp = cn.HungUp || what&sockets.PeerClosed != 0 && !cn.wire.Datagrams()
 	if cn.messages != nil && (cn.state == reading || cn.state == ended || cn.state == idle) && what&sockets.CanWrite != 0 {
-		cn.readable = true // a pong may have waited for room
+		cn.Readable = true // a pong may have waited for room
 	}
-	if cn.secure != nil && cn.state != writing && cn.state != sharing {
-		cn.tls.flush() // there may be room again
+	if cn.state != writing && cn.state != sharing {
+		cn.Flush() // there may be room again
 	}
 	switch cn.state {
 	case connecting:
@@ -30,28 +30,28 @@ func (c *Client) handle(cn *conn, what sockets.Event) {
 			c.connected(cn)
 		}
 	case securing:
-		cn.handshake.signal()
+		cn.Signal()
 	case writing:
-		if cn.readable && cn.discards() {
+		if cn.Readable && cn.discards() {
 			c.discard(cn) // else both sides may wait until the other one reads
 		}
 		if what&sockets.CanWrite != 0 && !c.write(cn) {
 			c.reopen(cn)
 		}
 	case reading:
-		if cn.readable && !cn.queued {
+		if cn.Readable && !cn.queued {
 			c.read(cn)
 		}
 	case sharing:
 		c.onEvent(cn, what)
 	case ended:
-		if cn.readable && !c.settled(cn) {
+		if cn.Readable && !c.settled(cn) {
 			cn.sendClose()
 			cn.close()
 		}
 	case idle:
 		// The peer closed it, or sent unexpected data.
-		if cn.readable && !c.settled(cn) {
+		if cn.Readable && !c.settled(cn) {
 			cn.host.idle.remove(cn)
 			c.drop(cn)
 		}
@@ -73,7 +73,7 @@ func (c *Client) write(cn *conn) bool {
 		}
 		if err == nil {
 			var n int
-			if n, err = cn.socket.Send(b); err == nil {
+			if n, err = cn.Socket.Send(b); err == nil {
 				cn.wrote(n)
 				continue
 			}
@@ -90,7 +90,7 @@ func (c *Client) write(cn *conn) bool {
 			return true
 		}
 		// A server may answer and hang up before it has read the whole body. Its answer says more than our broken pipe.
-		cn.writeErr, cn.readable = err, true
+		cn.writeErr, cn.Readable = err, true
 		break
 	}
 	switch {
@@ -102,7 +102,7 @@ func (c *Client) write(cn *conn) bool {
 		return true
 	}
 	cn.state = reading
-	if cn.readable {
+	if cn.Readable {
 		c.read(cn)
 	}
 	return true
@@ -123,17 +123,17 @@ func (c *Client) read(cn *conn) {
 	case cn.messages != nil:
 		c.readSocket(cn)
 		return
-	case cn.secure != nil:
+	case cn.Secure():
 		c.readSecure(cn)
 		return
 	}
 	datagrams := cn.wire.Datagrams() // none of them says that there are no more, and an empty one is no end
 	for range readsInARow {
-		n, err := cn.socket.Receive(c.buf)
+		n, err := cn.Socket.Receive(c.buf)
 		switch {
 		case err == nil:
 		case sockets.Blocked(err):
-			cn.readable = false
+			cn.Readable = false
 			return
 		default:
 			c.end(cn, err, targets.ClassProtocol, false)
@@ -150,8 +150,8 @@ func (c *Client) read(cn *conn) {
 			c.end(cn, err, targets.ClassProtocol, keep)
 			return
 		}
-		if n < len(c.buf) && !cn.hungUp && !datagrams {
-			cn.readable = false
+		if n < len(c.buf) && !cn.HungUp && !datagrams {
+			cn.Readable = false
 			return
 		}
 	}
@@ -160,22 +160,22 @@ func (c *Client) read(cn *conn) {
 
 // reusable reports whether the connection can carry another request. The answer knows about data after it.
 func (c *Client) reusable(cn *conn) bool {
-	return !cn.hungUp && cn.writeErr == nil && !cn.wire.Close && cn.reply.KeepAlive()
+	return !cn.HungUp && cn.writeErr == nil && !cn.wire.Close && cn.reply.KeepAlive()
 }
 
 // nothingToRead looks whether there is nothing to read on a connection without a request, not even a close.
 func (c *Client) nothingToRead(cn *conn) bool {
-	if cn.secure == nil && cn.messages == nil && !cn.discards() {
+	if !cn.Secure() && cn.messages == nil && !cn.discards() {
 		return c.drained(cn)
 	}
-	cn.readable = true
+	cn.Readable = true
 	return c.settled(cn)
 }
 
 // drained reports whether there is nothing to read, not even a close. A byte that it reads is lost, and so is the
 // connection.
 func (c *Client) drained(cn *conn) bool {
-	_, err := cn.socket.Receive(c.buf[:1])
+	_, err := cn.Socket.Receive(c.buf[:1])
 	return sockets.Blocked(err)
 }
 
@@ -188,7 +188,7 @@ func (c *Client) resume() {
 			c.readSession(cn)
 		}
 		switch {
-		case cn.state == reading && (cn.readable || cn.secure != nil):
+		case cn.state == reading && (cn.Readable || cn.Secure()):
 			c.read(cn)
 		case (cn.messages != nil || cn.discards()) && (cn.state == idle || cn.state == ended):
 			c.handle(cn, sockets.CanRead)
@@ -231,7 +231,7 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 			c.closedInARow++
 		}
 	}
-	cn.readable = false
+	cn.Readable = false
 	if next != nil {
 		c.follow(cn, next, to)
 		return

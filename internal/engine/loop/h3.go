@@ -1,52 +1,19 @@
 package loop
 
 import (
-	"context"
 	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/transport"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/http2"
-	"github.com/loadctl/loadctl/targets/http3"
 	"github.com/loadctl/loadctl/targets/quic"
 )
 
-// h3Client is what a Client needs for HTTP/3. Connections and streams have goroutines of their own there; the loop takes what
-// these have to report.
-type h3Client struct {
-	dialer  *quic.Dialer // nil if no request is of HTTP/3
-	encoder http3.Encoder
-	closing sync.WaitGroup // connections
-
-	mu      sync.Mutex
-	dialed  []*dialing
-	changed []*dialing
-	ended   []*quic.Stream
-	some    atomic.Bool // spares the loop the lock
-}
-
-// A dialing is a connection of HTTP/3 that is being opened, or was.
-type dialing struct {
-	owner   *conn
-	session *session // of the owner
-	stop    context.CancelFunc
-	left    bool // its owner wants it no more
-
-	// Valid when it is over.
-	conn *quic.Conn
-	err  error
-}
-
-// note adds to what the loop will take. Any goroutine may call it.
-func (c *Client) note(add func(t *h3Client)) {
-	t := &c.h3
-	t.mu.Lock()
-	add(t)
-	t.some.Store(true)
-	t.mu.Unlock()
-	c.wakeup.Signal()
+// An h3Owner is who owns a connection of HTTP/3, from when it is being opened.
+type h3Owner struct {
+	conn    *conn
+	session *session // of the conn, then
 }
 
 // dial opens a shared connection of HTTP/3.
@@ -58,77 +25,51 @@ func (c *Client) dial(cn *conn) {
 	}
 	to := known.Addresses[cn.first%len(known.Addresses)]
 	local := c.locals.Next(to.Addr().Is4())
-	ctx, stop := context.WithCancel(context.Background())
-	d := &dialing{owner: cn, session: cn.session, stop: stop}
-	name := cn.wire.Name
-	cn.state, cn.dial = securing, d
+	cn.state, cn.dial = securing, c.h3.Dial(to, local, cn.wire.Name, h3Owner{cn, cn.session})
 	c.opening++
-	go func() {
-		conn, err := c.h3.dialer.Dial(ctx, to, local, name, func() {
-			c.note(func(t *h3Client) { t.changed = append(t.changed, d) })
-		})
-		c.note(func(t *h3Client) {
-			d.conn, d.err = conn, err
-			t.dialed = append(t.dialed, d)
-		})
-	}()
 }
 
 // takeH3 takes what connections and streams of HTTP/3 have to report.
 func (c *Client) takeH3() {
-	t := &c.h3
-	if !t.some.Load() {
-		return
-	}
-	t.mu.Lock()
-	dialed, changed, ended := t.dialed, t.changed, t.ended
-	t.dialed, t.changed, t.ended = nil, nil, nil
-	t.some.Store(false)
-	t.mu.Unlock()
-	for _, d := range dialed {
+	reports := c.h3.Take()
+	for _, d := range reports.Dialed {
 		c.dialed(d)
 	}
-	for _, s := range ended {
+	for _, s := range reports.Ended {
 		c.answered(s)
 	}
-	for _, d := range changed {
-		if cn := d.owner; cn.session == d.session && cn.state == sharing {
-			c.review(cn)
+	for _, d := range reports.Changed {
+		if of := d.Owner.(h3Owner); of.conn.session == of.session && of.conn.state == sharing {
+			c.review(of.conn)
 		}
 	}
 }
 
 // dialed goes on with a connection that was opened, or with why there is none.
-func (c *Client) dialed(d *dialing) {
-	d.stop()
-	cn := d.owner
+func (c *Client) dialed(d *transport.Dialing) {
+	d.Stop()
+	cn := d.Owner.(h3Owner).conn
+	conn, err := d.Conn()
 	switch {
-	case d.left:
-		c.closeH3(d.conn)
+	case d.Left:
+		c.h3.CloseConn(conn)
 		return
-	case d.err != nil:
+	case err != nil:
 		cn.dial = nil
 		c.opening--
 		cn.host.silent(cn.first + 1)
-		c.unopened(cn, d.err, targets.ClassOther)
+		c.unopened(cn, err, targets.ClassOther)
 		return
 	}
 	cn.dial = nil
 	c.opening--
 	cn.host.peer = cn.first
 	sn := cn.session
-	sn.capacity, sn.h3, cn.state = d.conn, d.conn, sharing
+	sn.capacity, sn.h3, cn.state = conn, conn, sharing
 	cn.ahead, cn.idleSince = false, c.clock.Now()
 	c.arrived(cn)
 	c.beginWaiting(cn)
 	c.review(cn)
-}
-
-// closeH3 closes a connection; nil is none. That takes a moment.
-func (c *Client) closeH3(conn *quic.Conn) {
-	if conn != nil {
-		c.h3.closing.Go(conn.Close)
-	}
 }
 
 // beginH3 is beginStream for HTTP/3.
@@ -141,7 +82,7 @@ func (c *Client) beginH3(r *conn) {
 	if frames == nil {
 		r.filled = r.wire.Fill(r.filled, r.result.Call)
 		var err error
-		if frames, err = r.wire.EncodeThree(&c.h3.encoder, r.stream.frames[:0], r.filled); err != nil {
+		if frames, err = r.wire.EncodeThree(&c.encoder, r.stream.frames[:0], r.filled); err != nil {
 			c.end(r, err, targets.ClassProtocol, true)
 			return
 		}
@@ -151,9 +92,9 @@ func (c *Client) beginH3(r *conn) {
 	r.stream.http, r.stream.begun, r.reused = s, true, on.session.served
 	on.session.streams++
 	c.relist(on)
-	s.Begin(on.session.h3, quic.Request{
+	c.h3.Begin(s, on.session.h3, quic.Request{
 		Frames: frames, Head: r.wire.Head, Limits: r.wire.Limits, Timeout: time.Duration(r.deadline - c.clock.Now()), Halted: c.wire.Halted,
-	}, func(s *quic.Stream) { c.note(func(t *h3Client) { t.ended = append(t.ended, s) }) })
+	})
 }
 
 // answered ends the request of a stream, or moves it to another connection: if this one has ended and took nothing of it, or,
@@ -188,19 +129,4 @@ func (c *Client) answered(s *quic.Stream) {
 
 // Dropped returns how many datagrams of HTTP/3 this machine threw away because they came faster than they were read. Any
 // goroutine may call it, also after Close.
-func (c *Client) Dropped() int64 {
-	if c.h3.dialer == nil {
-		return 0
-	}
-	return c.h3.dialer.Dropped()
-}
-
-// closeAllH3 closes the sockets of HTTP/3, when its connections have said goodbye.
-func (c *Client) closeAllH3() {
-	if c.h3.dialer == nil {
-		return
-	}
-	c.takeH3() // connections that nobody waited for
-	c.h3.closing.Wait()
-	c.h3.dialer.Close()
-}
+func (c *Client) Dropped() int64 { return c.h3.Dropped() }

@@ -11,12 +11,12 @@ import (
 
 // sent ends a request that expects no reply, once it is written.
 func (c *Client) sent(cn *conn) {
-	err, readable := cn.writeErr, cn.readable
+	err, readable := cn.writeErr, cn.Readable
 	if err == nil {
 		err = cn.earlier
 	}
-	c.end(cn, err, targets.ClassOther, err == nil && !cn.hungUp && !cn.wire.Close)
-	if readable && cn.socket.IsOpen() && !c.discard(cn) {
+	c.end(cn, err, targets.ClassOther, err == nil && !cn.HungUp && !cn.wire.Close)
+	if readable && cn.Socket.IsOpen() && !c.discard(cn) {
 		cn.close()
 	}
 }
@@ -28,10 +28,10 @@ func (cn *conn) discards() bool { return cn.wire.Raw() && !cn.wire.Replies() }
 // error of an earlier datagram waits for the next request on the socket.
 func (c *Client) discard(cn *conn) bool {
 	for range readsInARow {
-		n, err := cn.socket.Receive(c.buf)
+		n, err := cn.Socket.Receive(c.buf)
 		switch {
 		case sockets.Blocked(err):
-			cn.readable = false
+			cn.Readable = false
 			return true
 		case errors.Is(err, syscall.ECONNREFUSED) && cn.wire.Datagrams():
 			cn.earlier = err

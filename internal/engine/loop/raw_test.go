@@ -38,7 +38,7 @@ func TestRawClosed(t *testing.T) {
 	const n = 5
 	for range n {
 		expect(t, r.do(), 0, "")
-		r.pollUntil("the end of the connection", func() bool { return !r.c.conns[0].socket.IsOpen() })
+		r.pollUntil("the end of the connection", func() bool { return !r.c.conns[0].Socket.IsOpen() })
 	}
 	if accepted.Load() != n {
 		t.Errorf("%d connections, want %d", accepted.Load(), n)

@@ -40,13 +40,13 @@ func (c *Client) follow(cn *conn, next *wire.Wire, to *host) {
 		c.unassigned = append(c.unassigned, cn) // Poll finds it a connection
 		return
 	}
-	if to != cn.host && cn.socket.IsOpen() {
+	if to != cn.host && cn.Socket.IsOpen() {
 		cn = c.elsewhere(cn, to)
 	}
 	cn.wire, cn.host, cn.request = next, to, next.Request
 	cn.restart()
 	cn.beginReply()
-	if cn.reused = cn.socket.IsOpen(); cn.reused {
+	if cn.reused = cn.Socket.IsOpen(); cn.reused {
 		if c.write(cn) {
 			return
 		}

@@ -342,7 +342,7 @@ func TestRedirectsToManyServers(t *testing.T) {
 		}
 		open := 0
 		for _, cn := range r.c.conns {
-			if cn.socket.IsOpen() {
+			if cn.Socket.IsOpen() {
 				open++
 			}
 		}

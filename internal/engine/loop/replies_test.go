@@ -5,7 +5,6 @@ package loop
 import (
 	"bufio"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/loadctl/loadctl/internal/engine/sockets"
-
-	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -61,10 +57,10 @@ func (k *keyFlood) fill(r *rig, cn *conn) {
 	limitBuffer(r.t, <-k.client, 4096)
 	// What is full for a moment may have room again when the server's system has taken over what was sent.
 	full := func() bool {
-		for began := time.Now(); len(cn.tls.out) > 0 && time.Since(began) < 50*time.Millisecond; {
+		for began := time.Now(); len(cn.Sealed()) > 0 && time.Since(began) < 50*time.Millisecond; {
 			r.poll(5 * time.Millisecond)
 		}
-		return len(cn.tls.out) > 0
+		return len(cn.Sealed()) > 0
 	}
 	for head := cn.in; !full(); {
 		k.batch <- struct{}{}
@@ -139,35 +135,4 @@ func TestUnreadRepliesEndAConnection(t *testing.T) {
 	if n := connections.Load(); n != 2 {
 		t.Errorf("%d connections", n)
 	}
-}
-
-// When a handshake is given up, its goroutine may keep the socket for a moment. The events of that must not reach the next
-// connection of the conn.
-func TestAbandonedSocketHasNoEvents(t *testing.T) {
-	accepted := make(chan net.Conn, 1)
-	r := newRig(t, targets.Spec{URL: serve(t, func(c *net.TCPConn) {
-		accepted <- c
-		<-t.Context().Done()
-	})}, targets.Local{}, 1)
-	c := r.c
-	cn := c.vacant()
-	cn.begin(targets.Result{}, 0, c.hosts[0])
-	if err := c.open(cn, c.hosts[0].names.Known().Peers[0]); err != nil && !errors.Is(err, sockets.ErrPending) {
-		t.Fatal(err)
-	}
-	conn, server := cn.socket, <-accepted
-	defer conn.Close()
-	cn.handshake = &handshake{client: c, conn: cn, socket: conn, event: make(chan struct{}, 1), abandoned: make(chan struct{})} // whose goroutine is slow
-	cn.close()
-	if _, err := server.Write([]byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	await.True(t, "what the server said", func() bool {
-		n, err := conn.Receive(c.buf)
-		return n > 0 || !sockets.Blocked(err)
-	})
-	if n, err := c.poller.Look(); n != 0 || err != nil {
-		t.Errorf("%d events, %v", n, err)
-	}
-	c.free.push(cn)
 }

@@ -77,7 +77,7 @@ func (c *Client) alive(cn *conn, now int64) bool {
 	case sn.h3 != nil:
 		c.review(cn)
 	case idle >= int64(c.wire.LookAfter):
-		cn.readable = true
+		cn.Readable = true
 		c.readSession(cn)
 	}
 	return cn.session == sn && sn.listed
@@ -148,7 +148,7 @@ func (c *Client) closeSession(cn *conn) {
 		c.connections--
 	}
 	cn.closeGracefully()
-	c.closeH3(cn.session.h3)
+	c.h3.CloseConn(cn.session.h3)
 	cn.session, cn.state, cn.queued, cn.counted = nil, free, false, false
 	c.freed = c.freed || c.wanted
 	c.free.push(cn)

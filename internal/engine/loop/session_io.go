@@ -56,7 +56,7 @@ func (c *Client) writeSession(cn *conn) {
 		}
 		if err == nil {
 			var n int
-			if n, err = cn.socket.Send(b); err == nil {
+			if n, err = cn.Socket.Send(b); err == nil {
 				sn.wrote += int64(n)
 				cn.sessionWritten(n)
 				continue
@@ -66,35 +66,34 @@ func (c *Client) writeSession(cn *conn) {
 				return
 			}
 		}
-		cn.writeErr, cn.readable = err, true
+		cn.writeErr, cn.Readable = err, true
 	}
 }
 
 // toWrite returns the next bytes for the socket. With TLS they are encrypted in parts, as for HTTP/1.1.
 func (cn *conn) toWrite() ([]byte, error) {
-	if cn.secure == nil {
+	if !cn.Secure() {
 		return cn.session.h2.Output(), nil
 	}
-	t := cn.tls
-	if t.sent == len(t.out) {
-		t.out, t.sent = t.out[:0], 0
-		if plain := cn.session.h2.Output(); len(plain) > 0 {
-			n, err := cn.secure.Write(plain[:min(len(plain), sealAtOnce)])
-			if err != nil {
-				return nil, err
-			}
-			cn.session.h2.Wrote(n)
-		}
+	if len(cn.Sealed()) > 0 {
+		return cn.Sealed(), nil
 	}
-	return t.out[t.sent:], nil
+	if plain := cn.session.h2.Output(); len(plain) > 0 {
+		n, err := cn.Seal(plain)
+		if err != nil {
+			return nil, err
+		}
+		cn.session.h2.Wrote(n)
+	}
+	return cn.Sealed(), nil
 }
 
 // sessionWritten notes that the peer took n bytes of toWrite.
 func (cn *conn) sessionWritten(n int) {
-	if cn.secure == nil {
-		cn.session.h2.Wrote(n)
+	if cn.Secure() {
+		cn.Wrote(n)
 	} else {
-		cn.tls.sent += n
+		cn.session.h2.Wrote(n)
 	}
 }
 
@@ -104,7 +103,7 @@ func (c *Client) onEvent(cn *conn, what sockets.Event) {
 	if sn.blocked && what&sockets.CanWrite != 0 {
 		c.flush(cn)
 	}
-	if cn.session == sn && cn.readable && !cn.queued {
+	if cn.session == sn && cn.Readable && !cn.queued {
 		c.readSession(cn)
 	}
 }
@@ -113,7 +112,7 @@ func (c *Client) onEvent(cn *conn, what sockets.Event) {
 func (c *Client) readSession(cn *conn) {
 	sn := cn.session
 	for range readsInARow {
-		n, err := c.receive(cn)
+		n, err := cn.Receive(c.buf)
 		if n > 0 {
 			sn.received += int64(n)
 			if bad := cn.session.h2.Feed(c.buf[:n]); bad != nil {
@@ -179,14 +178,6 @@ func (c *Client) review(cn *conn) {
 	for _, r := range waiting {
 		c.move(r)
 	}
-}
-
-// receive reads into the shared buffer. The error is sockets.WouldBlock if there is nothing more to read for now.
-func (c *Client) receive(cn *conn) (int, error) {
-	if cn.secure != nil {
-		return cn.secure.Read(c.buf)
-	}
-	return cn.receive(c.buf)
 }
 
 // lose ends a connection that broke, and all requests on it. Those of which the peer took nothing go elsewhere.

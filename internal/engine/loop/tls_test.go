@@ -369,8 +369,8 @@ func TestSecureLongRequest(t *testing.T) {
 		for range 20 {
 			r.poll(time.Millisecond)
 		}
-		if cn.out == 0 || cn.out >= size || cap(cn.tls.out) > mostUnsent {
-			t.Errorf("%d bytes written, room for %d, to a server that reads none", cn.out, cap(cn.tls.out))
+		if cn.out == 0 || cn.out >= size || cap(cn.Sealed()) > mostSealed {
+			t.Errorf("%d bytes written, room for %d, to a server that reads none", cn.out, cap(cn.Sealed()))
 		}
 		close(goOn)
 		r.pollFor(1)

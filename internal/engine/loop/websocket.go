@@ -27,18 +27,18 @@ func (c *Client) spoke(cn *conn) {
 	}
 	cn.state = reading
 	cn.wire.Expect(cn.messages)
-	if c.feed(cn, cn.messages.Greeting()) && cn.readable {
+	if c.feed(cn, cn.messages.Greeting()) && cn.Readable {
 		c.readSocket(cn)
 	}
 }
 
 // lasts reports whether a WebSocket can carry another request.
-func (c *Client) lasts(cn *conn) bool { return !cn.hungUp && cn.writeErr == nil && !cn.wire.Close }
+func (c *Client) lasts(cn *conn) bool { return !cn.HungUp && cn.writeErr == nil && !cn.wire.Close }
 
 // readSocket is read for WebSocket.
 func (c *Client) readSocket(cn *conn) {
 	for range readsInARow {
-		n, err := c.receive(cn)
+		n, err := cn.Receive(c.buf)
 		if n > 0 && !c.feed(cn, c.buf[:n]) {
 			return
 		}
@@ -82,12 +82,12 @@ func (c *Client) feed(cn *conn, b []byte) (more bool) {
 
 // finish ends a request that went well, and takes what has come behind its reply.
 func (c *Client) finish(cn *conn, rest []byte) {
-	readable := cn.readable
+	readable := cn.Readable
 	c.end(cn, nil, targets.ClassProtocol, c.lasts(cn))
 	if cn.messages == nil {
 		return
 	}
-	if cn.readable = readable; cn.messages.Skip(rest) != nil || !c.attend(cn) {
+	if cn.Readable = readable; cn.messages.Skip(rest) != nil || !c.attend(cn) {
 		cn.closeGracefully()
 	}
 }
@@ -105,7 +105,7 @@ func (c *Client) attend(cn *conn) bool {
 			break
 		}
 		var n int
-		n, err = c.receive(cn)
+		n, err = cn.Receive(c.buf)
 		if bad := s.Skip(c.buf[:n]); bad != nil {
 			return false
 		}
@@ -139,7 +139,7 @@ func (c *Client) pong(cn *conn) error {
 	if frame == nil {
 		return nil
 	}
-	n, err := cn.say(frame)
+	n, err := cn.Say(frame)
 	cn.messages.Wrote(n)
 	switch {
 	case n == len(frame) || sockets.Blocked(err) && n == 0:
@@ -150,29 +150,12 @@ func (c *Client) pong(cn *conn) error {
 	return err
 }
 
-// say writes a frame that is not part of a request, and does not wait. With TLS it is written as soon as there is room.
-func (cn *conn) say(frame []byte) (int, error) {
-	if cn.secure != nil {
-		n, err := cn.secure.Write(frame)
-		cn.flush()
-		return n, err
-	}
-	return cn.socket.Send(frame)
-}
-
-// flush is stream.flush, if there is TLS.
-func (cn *conn) flush() {
-	if cn.secure != nil {
-		cn.tls.flush()
-	}
-}
-
 // sendClose says goodbye, if the server may still listen.
 func (cn *conn) sendClose() {
-	if cn.messages == nil || !cn.socket.IsOpen() || cn.out < len(cn.request) { // a frame was written in part
+	if cn.messages == nil || !cn.Socket.IsOpen() || cn.out < len(cn.request) { // a frame was written in part
 		return
 	}
 	if frame := cn.messages.Bye(); frame != nil {
-		_, _ = cn.say(frame) // the peer may be gone
+		_, _ = cn.Say(frame) // the peer may be gone
 	}
 }

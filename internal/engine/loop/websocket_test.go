@@ -53,11 +53,11 @@ func TestSocketCases(t *testing.T) {
 					}
 					expect(t, r.do(), c.Status, c.Class)
 					cn := r.c.conns[0]
-					switch kept := cn.socket.IsOpen(); {
+					switch kept := cn.Socket.IsOpen(); {
 					case c.Kept && !kept:
 						t.Fatalf("the connection is not kept after request %d", i)
 					case !c.Kept && kept: // what is to follow may not have come yet
-						r.pollUntil("the connection is dropped", func() bool { return !cn.socket.IsOpen() })
+						r.pollUntil("the connection is dropped", func() bool { return !cn.Socket.IsOpen() })
 					}
 					if n := server.Connections.Load(); c.Kept && n != 1 || !c.Kept && n != i+1 {
 						t.Errorf("%d connections after request %d", n, i)
@@ -192,7 +192,7 @@ func TestSocketClosedWhileIdle(t *testing.T) {
 	defer r.close()
 	for n := range int64(3) {
 		expect(t, r.do(), 0, "")
-		r.pollUntil("the end of the connection", func() bool { return !r.c.conns[0].socket.IsOpen() })
+		r.pollUntil("the end of the connection", func() bool { return !r.c.conns[0].Socket.IsOpen() })
 		if got := server.Connections.Load(); got != n+1 {
 			t.Errorf("%d connections", got)
 		}

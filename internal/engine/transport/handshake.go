@@ -1,4 +1,4 @@
-package loop
+package transport
 
 import (
 	"crypto/tls"
@@ -8,25 +8,26 @@ import (
 	"sync/atomic"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
-
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/wire"
 	"github.com/loadctl/loadctl/targets/ws"
 )
 
-// A handshake is that of TLS on one connection, that of WebSocket, and the login of Redis. It has a goroutine of its own: it
+// A Handshake is that of TLS on one connection, that of WebSocket, and the login of Redis. It has a goroutine of its own: it
 // takes a millisecond of CPU, and requests that are due must not wait for it. The goroutine alone uses the socket until the
 // handshake is over. The socket stays registered with the loop, which says when something happened.
-type handshake struct {
-	client    *Client
-	conn      *conn
+type Handshake struct {
+	Index int32 // that its connection has with the loop
+
+	all       *Handshakes
+	conn      *Conn
 	wire      *wire.Wire
 	call      targets.Call
 	socket    sockets.Socket
 	event     chan struct{} // room for one: there may be something to read, or room to write
 	abandoned chan struct{} // closed when nobody waits for the handshake any more
 
-	// Guarded by the lock of handshakes.
+	// Guarded by the lock of all.
 	over bool // the goroutine is done
 	left bool // abandoned is closed: who of both is last closes the socket
 
@@ -37,26 +38,48 @@ type handshake struct {
 	err      error
 }
 
-// handshakes are those that are over, until the loop takes them.
-type handshakes struct {
+// Handshakes are those of a loop. They hold what is over, until the loop takes it.
+type Handshakes struct {
+	Wakeup *sockets.Wakeup // for the loop, when something is over; not nil
+
 	mu   sync.Mutex
-	over []*handshake
+	over []*Handshake
 	some atomic.Bool // spares the loop the lock
 }
 
-// secure begins the handshake on a connection that was just opened.
-func (c *Client) secure(cn *conn) {
-	h := &handshake{client: c, conn: cn, wire: cn.wire, call: cn.result.Call, socket: cn.socket, event: make(chan struct{}, 1), abandoned: make(chan struct{})}
-	cn.state, cn.handshake = securing, h
-	go h.run()
+// Begin begins the handshake on a connection that was just opened, for the first request on it. index is that of its socket.
+func (d *Handshakes) Begin(c *Conn, index int32, w *wire.Wire, first targets.Call) {
+	c.handshake = newHandshake(d, c, index)
+	c.handshake.wire, c.handshake.call = w, first
+	go c.handshake.run()
 }
 
+func newHandshake(all *Handshakes, c *Conn, index int32) *Handshake {
+	return &Handshake{Index: index, all: all, conn: c, socket: c.Socket, event: make(chan struct{}, 1), abandoned: make(chan struct{})}
+}
+
+// Take returns the handshakes that are over. Each may have been given up, also later: see Left.
+func (d *Handshakes) Take() []*Handshake {
+	if !d.some.Load() {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	over := d.over
+	d.over = nil
+	d.some.Store(false)
+	return over
+}
+
+// Left reports whether the connection was closed, so that nobody wants the handshake any more. Only the loop may call it.
+func (h *Handshake) Left() bool { return h.left }
+
 // run performs the handshake.
-func (h *handshake) run() {
+func (h *Handshake) run() {
 	h.tls = &tlsSocket{conn: h.conn, handshake: h}
 	h.err = h.open()
 	h.tls.handshake = nil
-	done := &h.client.handshakes
+	done := h.all
 	done.mu.Lock()
 	h.over = true
 	left := h.left
@@ -69,11 +92,11 @@ func (h *handshake) run() {
 		h.socket.Close()
 		return
 	}
-	h.client.wakeup.Signal()
+	done.Wakeup.Signal()
 }
 
 // open makes TLS, and the handshake of WebSocket or a login, as far as the wire wants them.
-func (h *handshake) open() (err error) {
+func (h *Handshake) open() (err error) {
 	var c io.ReadWriter = h.tls
 	if h.wire.Name != "" {
 		if h.secure, err = h.wire.Secure(h.tls); err != nil {
@@ -88,7 +111,7 @@ func (h *handshake) open() (err error) {
 }
 
 // signal passes an event on. It never blocks.
-func (h *handshake) signal() {
+func (h *Handshake) signal() {
 	select {
 	case h.event <- struct{}{}:
 	default: // it has a signal already
@@ -96,9 +119,9 @@ func (h *handshake) signal() {
 }
 
 // abandon gives the handshake up, and leaves the socket to it.
-func (h *handshake) abandon() {
+func (h *Handshake) abandon() {
 	h.socket.Mute() // its events would go to the next connection of the conn
-	done := &h.client.handshakes
+	done := h.all
 	done.mu.Lock()
 	h.left = true
 	over := h.over
@@ -110,7 +133,7 @@ func (h *handshake) abandon() {
 }
 
 // read waits for data.
-func (h *handshake) read(b []byte) (int, error) {
+func (h *Handshake) read(b []byte) (int, error) {
 	for {
 		n, err := h.socket.Receive(b)
 		switch {
@@ -126,7 +149,7 @@ func (h *handshake) read(b []byte) (int, error) {
 }
 
 // write waits until the peer has taken all of b.
-func (h *handshake) write(b []byte) (int, error) {
+func (h *Handshake) write(b []byte) (int, error) {
 	sent := 0
 	for sent < len(b) {
 		n, err := h.socket.Send(b[sent:])
@@ -141,38 +164,11 @@ func (h *handshake) write(b []byte) (int, error) {
 	return sent, nil
 }
 
-func (h *handshake) wait() error {
+func (h *Handshake) wait() error {
 	select {
 	case <-h.event:
 		return nil
 	case <-h.abandoned:
 		return net.ErrClosed
-	}
-}
-
-// secured hands on the connections whose handshake is over.
-func (c *Client) secured() {
-	if !c.handshakes.some.Load() {
-		return
-	}
-	c.handshakes.mu.Lock()
-	over := c.handshakes.over
-	c.handshakes.over = nil
-	c.handshakes.some.Store(false)
-	c.handshakes.mu.Unlock()
-	for _, h := range over {
-		if h.left {
-			continue
-		}
-		cn := h.conn
-		cn.handshake = nil
-		c.opening--
-		if h.err != nil {
-			c.unopened(cn, h.err, targets.ClassOther)
-			continue
-		}
-		// What came with the handshake was an event of the conn too: readable is right.
-		cn.secure, cn.tls, cn.messages = h.secure, h.tls, h.messages
-		c.opened(cn)
 	}
 }

@@ -1,12 +1,9 @@
-package loop
+package transport
 
 import (
 	"errors"
-	"io"
 	"net"
 	"time"
-
-	"github.com/loadctl/loadctl/internal/engine/sockets"
 )
 
 // sealAtOnce is how much of a request is encrypted before it is written, in bytes: the size of the largest record. So a
@@ -22,11 +19,10 @@ var errReplies = errors.New("the peer does not read the replies that it asks for
 // A tlsSocket is the connection below TLS. During the handshake its goroutine uses it, and waits for events
 // that the loop passes on. From then on the loop uses it, and never waits.
 type tlsSocket struct {
-	conn      *conn
-	handshake *handshake // nil after the handshake
+	conn      *Conn
+	handshake *Handshake // nil after the handshake
 	out       []byte     // encrypted; the peer has taken sent bytes of it
 	sent      int
-	plain     int // bytes of the request that are in out
 }
 
 // Read implements net.Conn.
@@ -35,28 +31,6 @@ func (t *tlsSocket) Read(b []byte) (int, error) {
 		return t.handshake.read(b)
 	}
 	return t.conn.receive(b)
-}
-
-// receive reads from the socket; sockets.WouldBlock if there is nothing. As in Client.read, a read that does not fill b has emptied
-// the socket.
-func (cn *conn) receive(b []byte) (int, error) {
-	for cn.readable {
-		n, err := cn.socket.Receive(b)
-		switch {
-		case sockets.Blocked(err):
-			cn.readable = false
-			continue
-		case err != nil:
-			return 0, err
-		case n == 0:
-			return 0, io.EOF
-		}
-		if n < len(b) && !cn.hungUp {
-			cn.readable = false
-		}
-		return n, nil
-	}
-	return 0, sockets.WouldBlock{}
 }
 
 // Write implements net.Conn. After the handshake it only adds to what is to be written.
@@ -77,7 +51,7 @@ func (t *tlsSocket) Write(b []byte) (int, error) {
 // flush writes what TLS has to say beside requests, as far as the peer takes it. An error shows in the next read too.
 func (t *tlsSocket) flush() {
 	for t.sent < len(t.out) {
-		n, err := t.conn.socket.Send(t.out[t.sent:])
+		n, err := t.conn.Socket.Send(t.out[t.sent:])
 		if err != nil {
 			return
 		}
