@@ -9,7 +9,7 @@
 // connection, less. On other systems two goroutines read and write each connection: see package sockets.
 //
 // Guarantees: those of worker.Client and of package targets. One Send is at most one request at the server: once a byte
-// of it was written, it is never written again, unless a server of HTTP/2 or HTTP/3 said that it did not process it.
+// of it was written, it is never written again, unless a server of HTTP/2 or HTTP/3 said that it did not process it (again.go).
 //
 // On Linux a request does not allocate, except with HTTP/3; only a failing one may, and TLS a little. If connections are
 // kept, at most 128 are being opened at the same time. A TLS connection holds a record of what was read, and 32 KiB of what

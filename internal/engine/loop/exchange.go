@@ -82,7 +82,7 @@ func (c *Client) write(cn *conn) bool {
 			}
 		}
 		switch {
-		case !cn.begun && cn.reused:
+		case cn.unreached():
 			cn.writeErr = err
 			return false
 		case !cn.begun:
@@ -211,7 +211,7 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	earlier := r.Outcome // of redirects
 	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(cn.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(cn.out)+earlier.BytesOut
-	next, to := c.redirected(cn, err)
+	next, to := c.next(cn, err)
 	cn.release()
 	if cn.messages != nil {
 		if err != nil && !keep {

@@ -1,12 +1,10 @@
 package loop
 
 import (
-	"errors"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/engine/transport"
 	"github.com/loadctl/loadctl/targets"
-	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/quic"
 )
 
@@ -107,13 +105,11 @@ func (c *Client) answered(s *quic.Stream) {
 	on := r.stream.on
 	sn := on.session
 	c.detach(r)
-	unsent := err != nil && r.reused && s.Out() == 0 && sn.capacity.Leaving()
-	unprocessed := errors.Is(err, http2.ErrUnprocessed) && !r.stream.moved
-	if !unsent {
+	moves, unwritten := r.moves(err, err != nil && r.reused && s.Out() == 0 && sn.capacity.Leaving())
+	if !unwritten {
 		r.in, r.out = r.in+s.In(), r.out+s.Out()
 	}
-	if unsent || unprocessed {
-		r.stream.moved, r.stream.begun = r.stream.moved || unprocessed, false
+	if moves {
 		c.review(on)
 		c.move(r)
 		return

@@ -1,7 +1,6 @@
 package loop
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
@@ -205,18 +204,15 @@ func (c *Client) endStreams(cn *conn, lost error) {
 	}
 	for s := sn.h2.Ended(); s != nil; s = sn.h2.Ended() {
 		r, err := s.Owner.(*conn), s.Err()
-		unsent := lost != nil && r.reused && sn.wrote == r.stream.start || lost == nil && r.stream.resumed && s.Out() == 0
-		unprocessed := errors.Is(err, http2.ErrUnprocessed) && !r.stream.moved && !r.stream.resumed
-		if !unsent && !unprocessed {
+		moves, unwritten := r.moves(err, lost != nil && r.reused && sn.wrote == r.stream.start || lost == nil && r.stream.resumed && s.Out() == 0)
+		if !moves {
 			c.finishRequest(s, err, lost)
 			continue
 		}
 		c.detach(r)
-		if !unsent {
+		if !unwritten {
 			r.in, r.out = r.in+s.In(), r.out+s.Out()
 		}
-		r.stream.moved = r.stream.moved || unprocessed
-		r.stream.begun = false
 		sn.waiting = append(sn.waiting, r)
 	}
 }

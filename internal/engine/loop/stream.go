@@ -48,7 +48,7 @@ func (c *Client) sendStream(due int64, call targets.Call, wire *wire.Wire, h *ho
 	if r.stream == nil {
 		r.stream = new(stream)
 	}
-	r.stream.moved, r.stream.begun, r.state = false, false, streaming
+	r.stream.moved, r.stream.begun, r.stream.resumed, r.state = false, false, false, streaming
 	c.inFlight.insert(r)
 	c.assign(r, on)
 	return true

@@ -23,11 +23,12 @@ const (
 	Endless = pacer.Endless
 )
 
-// A Budget is what all runs together may send at an endpoint. Every run carries a copy. Of two the one with the higher
-// version counts.
+// A Budget is what all runs together may send at an endpoint. Every run carries a copy. Of two with the same name the one
+// with the higher version counts.
 type Budget struct {
-	Rate    int64 // requests per 1,000,000 s; Endless = no budget
-	Frozen  bool  // no run may send
+	Name    string // HOST:PORT, HOST, *.DOMAIN for all its hosts together, or * for each other host; "" = there is none
+	Rate    int64  // requests per 1,000,000 s; Endless = no budget
+	Frozen  bool   // no run may send
 	Version int64
 }
 
@@ -41,8 +42,9 @@ type Right struct {
 
 // A Reading is what a run says of itself, before the ledger is asked.
 type Reading struct {
-	Run      string
-	At       int64 // µs of the run's clock
+	Host     string // of the endpoint
+	Run      string // its uid
+	At       int64  // µs of the run's clock
 	Identity string
 	Right    Right
 	Budget   Budget
@@ -53,6 +55,7 @@ type Reading struct {
 
 // An Ask is a call of the ledger for the row of a run.
 type Ask struct {
+	Host   string // HOST or HOST:PORT
 	Run    string
 	Want   int64 // the rate; lower than before, it gives room back
 	Right  Right // the run's copy
@@ -77,12 +80,12 @@ func (r Reading) Renew() Ask {
 	if r.Right.Until == 0 {
 		want = max(want, r.Need)
 	}
-	return Ask{r.Run, want, r.Right, r.Budget}
+	return Ask{r.Host, r.Run, want, r.Right, r.Budget}
 }
 
 // Raise asks for the right to send at a rate.
 func (r Reading) Raise(rate int64) Ask {
-	return Ask{r.Run, max(rate, r.Right.Rate, r.Need), r.Right, r.Budget}
+	return Ask{r.Host, r.Run, max(rate, r.Right.Rate, r.Need), r.Right, r.Budget}
 }
 
 // Granted returns the right that follows from the answer. It counts from the reading, because the answer may be late. ok

@@ -26,6 +26,9 @@ func rules() []rule {
 		{"verify", 3419, model.WithoutBudget{Verify: true}},
 		{"quiet", 13, model.WithoutBudget{Quiet: true}},
 		{"claim", 1164, model.WithoutBudget{Claim: true}},
+		{"newest", 1, model.WithoutBudget{Newest: true}},
+		{"read", 1, model.WithoutBudget{Read: true}},
+		{"newcomer", 1, model.WithoutBudget{Newcomer: true}},
 		{"carry", 53, model.WithoutBudget{Carry: true}},
 	}
 }

@@ -11,6 +11,7 @@ import (
 // A ledger that has forgotten rows caps the rows only after that time.
 const (
 	slow     = reserve.TTL + 8*second
+	back     = 15 * second // until an emptied ledger has its budget back, and newcomers obey it
 	slowLost = slow + reserve.TTL + hold + 8*second
 )
 
@@ -18,6 +19,7 @@ const (
 type judged struct {
 	budgets   []change
 	frozen    []change
+	emptied   int64 // when the ledger was last emptied; 0 = never
 	forgotten int64 // when the ledger last forgot something; 0 = never
 	worst     string
 	above     int64 // looks with more than the budget
@@ -75,6 +77,9 @@ func (w *world) look() {
 	w.sent += sum / 1000
 	allowed := w.allowed()
 	if allowed >= reserve.Endless {
+		return
+	}
+	if w.emptied > 0 && w.now < w.emptied+back {
 		return
 	}
 	w.most = max(w.most, sum*1000/max(1, allowed))

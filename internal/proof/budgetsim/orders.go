@@ -29,21 +29,43 @@ func (w *world) issue(n int, o Order) {
 		w.setRate(w.runs[o.run], o.rate, next, 3)
 	case "set", "cut":
 		w.ask(reach, func() any {
-			ok := w.ledger.state.Set(w.ledger.clock(), o.rate, o.kind == "cut")
+			version, ok := w.ledger.state.Set(w.ledger.clock(), host, o.rate, o.kind == "cut")
 			w.trace("ledger", "budget %d: %v", o.rate, ok)
 			if ok {
 				w.budgetIs(o.rate)
 			}
-			return ok
-		}, func(any, bool) {})
+			return version
+		}, func(x any, ok bool) {
+			if version, _ := x.(int64); ok && version > 0 {
+				w.insist(version, o)
+			}
+		})
 	case "freeze", "thaw":
 		w.ask(reach, func() any {
-			w.ledger.state.Freeze(w.ledger.clock(), o.kind == "freeze")
+			w.ledger.state.Freeze(w.ledger.clock(), host, o.kind == "freeze")
 			w.trace("ledger", "%s", o.kind)
 			w.frozenIs(o.kind == "freeze")
 			return true
 		}, func(any, bool) {})
 	}
+}
+
+// insist repeats the command if the ledger has forgotten it before a run knows of it.
+func (w *world) insist(version int64, o Order) {
+	w.after(second, func() {
+		w.ask(w.ledger.reachable, func() any {
+			known, done := w.ledger.state.Knows(w.ledger.clock(), host, version)
+			if !known {
+				version, _ = w.ledger.state.Set(w.ledger.clock(), host, o.rate, true)
+				w.trace("ledger", "budget %d, again", o.rate)
+			}
+			return done
+		}, func(x any, ok bool) {
+			if done, _ := x.(bool); !ok || !done {
+				w.insist(version, o)
+			}
+		})
+	})
 }
 
 // create asks for a row first, and makes the run then.
@@ -54,7 +76,7 @@ func (w *world) create(r *run, next func(func())) {
 			if !ok {
 				return
 			}
-			reading := reserve.Reading{Run: r.name, At: at, Identity: identity}
+			reading := reserve.Reading{Host: host, Run: r.name, At: at, Identity: identity}
 			next(func() {
 				w.askLedger(nil, reading.Raise(r.Rate), func(g reserve.Grant, ok bool) {
 					right, has := reading.Granted(g)
@@ -100,7 +122,7 @@ func (w *world) setRate(r *run, rate int64, next func(func()), tries int) {
 						}
 						if w.without.Lowers && rate < reading.Right.Rate {
 							reading.Right.Rate = rate
-							w.askLedger(nil, reserve.Ask{Run: r.name, Want: rate, Right: reading.Right, Budget: reading.Budget}, func(reserve.Grant, bool) {})
+							w.askLedger(nil, reserve.Ask{Host: host, Run: r.name, Want: rate, Right: reading.Right, Budget: reading.Budget}, func(reserve.Grant, bool) {})
 						}
 					})
 				})
@@ -120,7 +142,7 @@ func (w *world) setRate(r *run, rate int64, next func(func()), tries int) {
 						return
 					}
 					next(func() {
-						w.ask(r.reachable, func() any { return r.store(reading.Identity, right, g.Budget) }, func(x any, ok bool) {
+						w.ask(r.reachable, func() any { return r.store(reading, right, g.Budget) }, func(x any, ok bool) {
 							if stored, _ := x.(bool); ok && stored || w.without.Law {
 								order()
 							}

@@ -150,17 +150,21 @@ func (r *run) reading() (reserve.Reading, bool) {
 	if s == nil {
 		return reserve.Reading{}, false
 	}
-	x := reserve.Reading{Run: r.name, At: s.last, Identity: s.seen, Right: s.right, Budget: s.budget, Raised: s.raised, Need: s.need(), Settled: s.last >= s.grace}
+	x := reserve.Reading{Host: host, Run: r.name, At: s.last, Identity: s.seen, Right: s.right, Budget: s.budget, Raised: s.raised, Need: s.need(), Settled: s.last >= s.grace}
 	if r.without.Settled {
 		x.Settled, x.Need = true, s.newest().rate
 	}
 	return x, true
 }
 
-// store stores a right and a budget. It refuses those that were asked for by a reading of another server.
-func (r *run) store(identity string, right reserve.Right, budget reserve.Budget) bool {
+// store stores a right and a budget. It refuses those that were asked for by a reading of another server, or of another
+// right.
+func (r *run) store(read reserve.Reading, right reserve.Right, budget reserve.Budget) bool {
 	s := r.enter()
-	if s == nil || identity != s.seen && !r.without.Identity {
+	if s == nil || read.Identity != s.seen && !r.without.Identity {
+		return false
+	}
+	if (read.Right.Version != s.right.Version || read.Right.Rate != s.right.Rate) && !r.without.Read {
 		return false
 	}
 	if r.without.Anchor && right.Until < reserve.Endless {

@@ -40,7 +40,10 @@ func (s *ledgerServer) fault(f fault) {
 	case "empty":
 		s.n++
 		s.state = s.state.Empty(fmt.Sprint("ledger ", s.n), s.clock())
-		s.forgotten = s.now
+		s.forgotten, s.emptied = s.now, s.now
+		if !s.carried() {
+			s.budgetIs(reserve.Endless) // it is lost
+		}
 		s.trace("ledger", "is emptied")
 	case "replica":
 		replica := s.state.Clone()
@@ -52,6 +55,18 @@ func (s *ledgerServer) fault(f fault) {
 			s.trace("ledger", "replica takes over")
 		})
 	}
+}
+
+// carried reports whether a run has a copy of the budget.
+func (w *world) carried() bool {
+	for _, r := range w.runs {
+		for _, x := range r.workers {
+			if x.begun && !x.dead && x.budget.Version > 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // askLedger makes a call from a run's side. cut are the times at which the caller does not reach the ledger.

@@ -84,6 +84,9 @@ func (r *run) lease(name string, known int64, laws []law, right reserve.Right, b
 	if len(laws) > 0 && known > s.newest().id { // this server has forgotten them
 		s.laws = slices.Clone(laws)
 	}
+	if right.Version == s.right.Version {
+		s.right.Rate, s.right.End = min(s.right.Rate, right.Rate), max(s.right.End, right.End)
+	}
 	if right.Version > s.right.Version { // likewise; it is to be verified
 		until := s.right.Until
 		s.right = right
@@ -158,7 +161,7 @@ func (w *worker) keep(r reserve.Reading, a reserve.Ask, then func()) {
 		}
 		w.after(w.step(), func() {
 			w.ask(w.reaches, func() any {
-				stored := w.store(r.Identity, right, g.Budget)
+				stored := w.store(r, right, g.Budget)
 				if g.Cap > 0 && g.Cap < r.Need || g.Budget.Frozen && r.Need > 0 {
 					limit := g.Cap
 					if g.Budget.Frozen {
@@ -195,7 +198,7 @@ func (w *worker) giveBack(r reserve.Reading, version int64, then func()) {
 			return
 		}
 		w.after(w.step(), func() {
-			w.askLedger(w.CutLedger, reserve.Ask{Run: r.Run, Want: right.Rate, Right: right, Budget: r.Budget}, func(reserve.Grant, bool) { then() })
+			w.askLedger(w.CutLedger, reserve.Ask{Host: r.Host, Run: r.Run, Want: right.Rate, Right: right, Budget: r.Budget}, func(reserve.Grant, bool) { then() })
 		})
 	})
 }

@@ -13,6 +13,7 @@ import (
 const (
 	ms     = int64(1_000)
 	second = int64(1_000_000)
+	host   = "api.example.com"            // the endpoint of all runs
 	zero   = int64(1_700_000_000_000_000) // of all clocks, but for their skew, µs
 )
 

@@ -1,8 +1,10 @@
 package model
 
 import (
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 )
@@ -11,24 +13,29 @@ import (
 // could have forgotten.
 const quietTime = reserve.TTL + reserve.Margin
 
-// A Ledger has the budget of one endpoint, and a row for each run that may send there.
+// A Ledger has the budgets of endpoints, and a row for each run that may send at one. It is lua/ledger.lua as plain Go.
 type Ledger struct {
 	Identity string // of its server
 	Without  WithoutBudget
 
 	seen       string // the identity that the rows belong to
 	first, now int64  // when this server was first called; the highest time seen
-	quiet      int64  // until when nothing new is granted
+	quiet      int64  // until when nothing new is granted; 0 = it is over
 	version    int64  // the highest one
-	budget     reserve.Budget
-	rows       map[string]*Row
+	budgets    map[string]reserve.Budget
+	rows       map[place]*Row
 }
 
-// A Row is what a run may send at the endpoint.
+// A place is where a row is: the host of the endpoint, and the run.
+type place struct{ host, run string }
+
+// A Row is what a run may send at an endpoint.
 type Row struct {
 	Rate, Version, End int64
-	Cap                int64 // the run has to come down to this; 0 = it has not
-	Reported           int64 // the version of the budget that the run knows
+	Cap                int64         // the run has to come down to this; 0 = it has not
+	Reported           int64         // the version of the budget that the run knows
+	Claim              reserve.Right // what it was believed by this server; its Version is 0 if it was not
+	Newcomer           bool          // it came while this ledger may have forgotten a budget, and there was none
 }
 
 // WithoutBudget switches off rules of budgets, to show that each is needed.
@@ -44,20 +51,23 @@ type WithoutBudget struct {
 	Quiet     bool // a ledger that may have forgotten rows grants new ones at once
 	Claim     bool // a claim is believed however old its row is
 	Carry     bool // runs do not bring the budget back
+	Newest    bool // a late copy of a claim is believed
+	Read      bool // a right is stored also if the run's has changed since it was read
+	Newcomer  bool // who came before the budget was back keeps its rate
 }
 
-// NewLedger returns a ledger without a budget, on a server with an identity.
+// NewLedger returns a ledger without budgets, on a server with an identity that never had one.
 func NewLedger(identity string, now int64) *Ledger {
-	return &Ledger{Identity: identity, seen: identity, first: now, now: now, budget: reserve.Budget{Rate: reserve.Endless}, rows: map[string]*Row{}}
+	return &Ledger{Identity: identity, seen: identity, first: now, now: now, budgets: map[string]reserve.Budget{}, rows: map[place]*Row{}}
 }
 
 // Clone returns a copy: what a replica has.
 func (l *Ledger) Clone() *Ledger {
 	c := *l
-	c.rows = map[string]*Row{}
-	for run, row := range l.rows {
+	c.budgets, c.rows = maps.Clone(l.budgets), map[place]*Row{}
+	for at, row := range l.rows {
 		r := *row
-		c.rows[run] = &r
+		c.rows[at] = &r
 	}
 	return &c
 }
@@ -84,10 +94,13 @@ func (l *Ledger) advance(now int64) {
 		l.now = now
 		l.doubt()
 	}
-	maps.DeleteFunc(l.rows, func(_ string, r *Row) bool { return r.End < l.now })
+	maps.DeleteFunc(l.rows, func(_ place, r *Row) bool { return r.End < l.now })
 	if l.quiet > 0 && l.now >= l.quiet { // rows may have come back that are too high together
 		l.quiet = 0
-		l.capRows()
+		for at, r := range l.rows {
+			r.Newcomer = false
+			l.capRows(l.group(at.host))
+		}
 	}
 }
 
@@ -102,67 +115,148 @@ func (l *Ledger) fresh(least int64) int64 {
 	return l.version
 }
 
-// Reserved returns the sum of all rows but one.
-func (l *Ledger) Reserved(but string) int64 {
+// budget returns the budget of a host, and its name: the host; the host without its port; the longest pattern *.DOMAIN that
+// fits; or *, the budget that each other host has for itself.
+func (l *Ledger) budget(host string) (name string, b reserve.Budget) {
+	name, _, port := strings.Cut(host, ":")
+	if b, ok := l.budgets[host]; ok && port {
+		return host, b
+	}
+	if b, ok := l.budgets[name]; ok {
+		return name, b
+	}
+	for rest := name; ; {
+		_, after, more := strings.Cut(rest, ".")
+		if !more {
+			break
+		}
+		if b, ok := l.budgets["*."+after]; ok {
+			return "*." + after, b
+		}
+		rest = after
+	}
+	if b, ok := l.budgets["*"]; ok {
+		return "*", b
+	}
+	return "", reserve.Budget{Rate: reserve.Endless}
+}
+
+// group returns what shares a budget with a host: the name of the budget, or the host if it has its own or none.
+func (l *Ledger) group(host string) string {
+	if name, _ := l.budget(host); name != "" && name != "*" {
+		return name
+	}
+	return host
+}
+
+// Reserved returns the sum of the rows of a group, but for one.
+func (l *Ledger) Reserved(group string, but place) int64 {
 	sum := int64(0)
-	for run, r := range l.rows {
-		if run != but {
+	for at, r := range l.rows {
+		if at != but && l.group(at.host) == group {
 			sum += r.Rate
 		}
 	}
 	return sum
 }
 
-// capRows caps the rows in proportion if they are above the budget together.
-func (l *Ledger) capRows() {
-	sum := l.Reserved("")
-	for _, r := range l.rows {
-		if r.Cap = 0; sum > l.budget.Rate {
-			r.Cap = max(1, int64(float64(r.Rate)*(float64(l.budget.Rate)/float64(sum)))) // rounded down
+// capRows caps the rows of a group in proportion if they are above its budget together.
+func (l *Ledger) capRows(group string) {
+	sum := l.Reserved(group, place{})
+	for at, r := range l.rows {
+		if l.group(at.host) != group {
+			continue
+		}
+		r.Cap = 0
+		if _, b := l.budget(at.host); sum > b.Rate {
+			r.Cap = max(1, int64(float64(r.Rate)*(float64(b.Rate)/float64(sum)))) // rounded down
 		}
 	}
 }
 
-// Set sets the budget. If it is below what is reserved, nothing changes, unless cut says that the runs have to come down.
-func (l *Ledger) Set(now, rate int64, cut bool) (ok bool) {
+// Set sets a budget; a rate of [reserve.Endless] removes it. If it is below what is reserved, nothing changes, unless cut
+// says that the runs have to come down.
+func (l *Ledger) Set(now int64, name string, rate int64, cut bool) (version int64, ok bool) {
 	l.advance(now)
-	if l.Reserved("") > rate && !cut {
-		return false
+	old := l.budgets[name]
+	before := maps.Clone(l.budgets)
+	l.budgets[name] = reserve.Budget{Name: name, Rate: rate, Frozen: old.Frozen, Version: l.fresh(old.Version)}
+	if !cut && l.above() {
+		l.budgets = before
+		return 0, false
 	}
-	l.adopt(reserve.Budget{Rate: rate, Frozen: l.budget.Frozen, Version: l.fresh(l.budget.Version)})
-	return true
+	l.capAll()
+	return l.version, true
 }
 
-// Freeze stops all sending at the endpoint, or allows it again.
-func (l *Ledger) Freeze(now int64, frozen bool) {
+// above reports whether a group has more rows than its budget allows.
+func (l *Ledger) above() bool {
+	for at := range l.rows {
+		if _, b := l.budget(at.host); l.Reserved(l.group(at.host), place{}) > b.Rate {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *Ledger) capAll() {
+	for at := range l.rows {
+		if l.quiet == 0 {
+			l.capRows(l.group(at.host))
+		}
+	}
+}
+
+// Freeze stops all sending at the endpoints of a budget, or allows it again.
+func (l *Ledger) Freeze(now int64, name string, frozen bool) {
 	l.advance(now)
-	l.adopt(reserve.Budget{Rate: l.budget.Rate, Frozen: frozen, Version: l.fresh(l.budget.Version)})
+	old, ok := l.budgets[name]
+	if !ok {
+		old.Rate = reserve.Endless
+	}
+	l.budgets[name] = reserve.Budget{Name: name, Rate: old.Rate, Frozen: frozen, Version: l.fresh(old.Version)}
+	l.capAll()
 }
 
-// adopt takes a budget that is newer than the one it has.
+// adopt takes a budget that a run brings, if it is newer than the ledger's.
 func (l *Ledger) adopt(b reserve.Budget) {
-	if b.Version <= l.budget.Version {
+	if b.Name == "" || b.Version <= l.budgets[b.Name].Version {
 		return
 	}
-	l.budget, l.version = b, max(l.version, b.Version)
-	if l.quiet == 0 {
-		l.capRows()
-	}
-}
-
-// Done reports whether every run knows the budget, and sends no more than it allows.
-func (l *Ledger) Done(now int64) bool {
-	l.advance(now)
-	for _, r := range l.rows {
-		if r.Reported < l.budget.Version || r.Cap > 0 {
-			return false
+	l.budgets[b.Name], l.version = b, max(l.version, b.Version)
+	l.capAll()
+	for at, r := range l.rows {
+		if name, _ := l.budget(at.host); r.Newcomer && name == b.Name && !l.Without.Newcomer {
+			r.Cap = 1 // there may be no room at all
 		}
 	}
-	return l.quiet == 0
 }
 
-// Runs returns the names of the runs that have a row.
-func (l *Ledger) Runs() []string { return slices.Sorted(maps.Keys(l.rows)) }
+// Knows reports whether the ledger has this version of a budget or a later one, and whether every run of the budget knows
+// it and sends no more than it allows. Who changed the budget asks until it is done: a failover may forget the change.
+func (l *Ledger) Knows(now int64, name string, version int64) (known, done bool) {
+	l.advance(now)
+	if l.budgets[name].Version < version {
+		return false, false
+	}
+	for at, r := range l.rows {
+		if got, b := l.budget(at.host); got == name && (r.Reported < b.Version || r.Cap > 0) {
+			return true, false
+		}
+	}
+	return true, l.quiet == 0
+}
+
+// Rows returns the runs that have a row at a host, in order.
+func (l *Ledger) Rows(host string) (runs []string) {
+	for at := range l.rows {
+		if at.host == host {
+			runs = append(runs, at.run)
+		}
+	}
+	slices.SortFunc(runs, cmp.Compare)
+	return runs
+}
 
 // Ask renews, raises, lowers or verifies a row.
 func (l *Ledger) Ask(now int64, a reserve.Ask) reserve.Grant {
@@ -170,55 +264,69 @@ func (l *Ledger) Ask(now int64, a reserve.Ask) reserve.Grant {
 	if !l.Without.Carry {
 		l.adopt(a.Budget)
 	}
-	row, status := l.rows[a.Run], "OK"
-	believed := l.quiet > 0 && a.Right.Version > 0 && (a.Right.End >= l.first+reserve.Margin || l.Without.Claim)
+	at := place{a.Host, a.Run}
+	name, budget := l.budget(a.Host)
+	budget.Name = name
+	row, status := l.rows[at], "OK"
 	switch {
 	case row == nil && a.Want == 0:
-		return reserve.Grant{Status: status, Budget: l.budget}
+		return reserve.Grant{Status: status, Budget: budget}
 	case row == nil:
 		row = &Row{}
-		l.rows[a.Run] = row
-		if believed {
-			row.Rate = a.Right.Rate
-		}
+		l.rows[at] = row
+		l.believe(row, a.Right)
 		row.Version = l.fresh(a.Right.Version)
 	case row.Version != a.Right.Version && !l.Without.Version:
-		if believed {
-			row.Rate = max(row.Rate, a.Right.Rate)
-		}
+		l.believe(row, a.Right)
 		row.Version = l.fresh(max(row.Version, a.Right.Version))
 	case a.Want < row.Rate:
 		row.Rate = a.Want
 	}
 	left := int64(0)
 	if a.Want > row.Rate {
-		if status, left = l.raise(a, row); status == "OK" {
+		if status, left = l.raise(at, a.Want, row, budget); status == "OK" {
 			row.Rate, row.Version = a.Want, l.fresh(row.Version)
+			row.Newcomer = row.Newcomer || l.quiet > 0
 		}
 	}
 	if row.Rate == 0 {
-		delete(l.rows, a.Run)
-		return reserve.Grant{Status: status, Budget: l.budget, Left: left}
+		delete(l.rows, at)
+		return reserve.Grant{Status: status, Budget: budget, Left: left}
 	}
 	if row.Rate <= row.Cap {
 		row.Cap = 0
 	}
 	row.Reported, row.End = a.Budget.Version, l.now+reserve.TTL
-	return reserve.Grant{Status: status, Rate: row.Rate, Version: row.Version, End: row.End, Budget: l.budget, Cap: row.Cap, Left: left}
+	return reserve.Grant{Status: status, Rate: row.Rate, Version: row.Version, End: row.End, Budget: budget, Cap: row.Cap, Left: left}
+}
+
+// believe takes what a run says of a row that this server may have forgotten. Such a call may be a late copy, from before
+// the run lowered its right. So of two the newer one counts.
+func (l *Ledger) believe(row *Row, r reserve.Right) {
+	if l.quiet == 0 || r.Version == 0 || r.End < l.first+reserve.Margin && !l.Without.Claim {
+		return
+	}
+	switch c := row.Claim; {
+	case l.Without.Newest, c.Version == 0 && r.Version > row.Version:
+		row.Rate, row.Claim = max(row.Rate, r.Rate), r
+	case c.Version > 0 && (r.Version > c.Version || r.Version == c.Version && r.End > c.End):
+		row.Rate, row.Claim = r.Rate, r
+	}
 }
 
 // raise reports whether there is room for what is wanted, and how much room there is.
-func (l *Ledger) raise(a reserve.Ask, row *Row) (status string, left int64) {
-	left = max(0, l.budget.Rate-l.Reserved(a.Run))
+func (l *Ledger) raise(at place, want int64, row *Row, b reserve.Budget) (status string, left int64) {
+	left = max(0, b.Rate-l.Reserved(l.group(at.host), at))
 	if row.Cap > 0 {
 		left = min(left, row.Cap)
 	}
 	switch {
+	case b.Name == "":
 	case l.quiet > 0:
 		return "QUIET", left
-	case l.budget.Frozen:
+	case b.Frozen:
 		return "FROZEN", left
-	case a.Want > left:
+	case want > left:
 		return "FULL", left
 	}
 	return "OK", left
