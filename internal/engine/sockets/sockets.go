@@ -19,9 +19,13 @@ var ErrPending = errors.New("the connection is being opened")
 // errors and fails with them from then on; a temporary one it hands on, and the read can be repeated.
 type WouldBlock struct{}
 
-// Error, Timeout and Temporary implement net.Error.
-func (WouldBlock) Error() string   { return "it would have to wait" }
-func (WouldBlock) Timeout() bool   { return true }
+// Error implements net.Error.
+func (WouldBlock) Error() string { return "it would have to wait" }
+
+// Timeout implements net.Error.
+func (WouldBlock) Timeout() bool { return true }
+
+// Temporary implements net.Error.
 func (WouldBlock) Temporary() bool { return true }
 
 // Blocked reports whether a read or a write would have to wait.
