@@ -182,6 +182,8 @@ func TestRedirectsAreExact(t *testing.T) {
 			for _, x := range r.got {
 				expect(t, x.Outcome, 200, "")
 			}
+			mu.Lock() // the sockets of the loop order nothing for the race detector
+			defer mu.Unlock()
 			for i := range came {
 				for path, times := range came[i] {
 					if times != 1 {
