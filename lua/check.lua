@@ -14,6 +14,11 @@ local function plain(text)
   return string.find(text or '', '^%w[%w._-]*$') and #text <= 64
 end
 
+-- hostname: whether text can name an endpoint or a budget: HOST, HOST:PORT, *.DOMAIN or *.
+local function hostname(text)
+  return string.find(text or '', '^[%w*%[][^%s%c]*$') and #text <= 300
+end
+
 -- queue: whether text is pieces "r0:r1:den:dur;…" whose arithmetic is defined (pacer/profile.go).
 local function queue(text)
   local n = 0

@@ -83,8 +83,8 @@ func Holding(record string) (fields map[string]string, held, target []Range, err
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	n, _ := strconv.Atoi(fields["held"])
-	to, _ := strconv.Atoi(fields["target"])
+	n, _ := strconv.Atoi(fields["holds"])
+	to, _ := strconv.Atoi(fields["aims"])
 	if n < 0 || to < 0 || n > len(rest)/rangeSize || to > (len(rest)-n*rangeSize)/bare {
 		return nil, nil, nil, errForm
 	}

@@ -5,12 +5,13 @@
 // Each script's header states its purpose, KEYS, ARGV, reply and invariant. They need Redis 6.2 or newer.
 //
 //	make, renew, order, remove   a run: its state, a worker's lease, a change, a worker that is dead
+//	ask, budget                  what all runs may send at an endpoint
 //	grant                        which slots the limiter of a run lets pass
 //	snapshot                     what a worker did
 //	take, set_limit, give_back   a limiter of pacer/limit
 //
 // Lua in Redis has no require, so the text of a script is put together from files. What scripts share comes first:
-// struct, state, schedule, arrivals, ranges, laws, shares, fleet, calls, lawful, load, check, limiter, bucket. Some of it is the
+// struct, identity, state, schedule, arrivals, ranges, laws, shares, fleet, calls, lawful, load, check, limiter, bucket. Some of it is the
 // body of a function, because few calls need it.
 package lua
 
@@ -35,11 +36,13 @@ func Text(name string) string {
 	switch name {
 	case "renew":
 		calls := within("calls", read("check")+read("lawful")+read("calls"))
-		return read("struct") + read("state") + calls + fleet() + text
+		return read("struct") + read("identity") + read("state") + calls + fleet() + text
 	case "order", "remove":
-		text = read("struct") + read("state") + fleet() + read("load") + text
+		text = read("struct") + read("identity") + read("state") + fleet() + read("load") + text
 	case "make":
-		text = read("struct") + read("state") + fleet() + read("load") + read("lawful") + text
+		text = read("struct") + read("identity") + read("state") + fleet() + read("load") + read("lawful") + text
+	case "ask", "budget":
+		text = read("struct") + read("identity") + read("ledger") + text
 	case "fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra":
 		text = arithmetic(name) + text + read("take")
 	case "set_limit":
@@ -89,6 +92,12 @@ func Order() *redis.Script { return redis.NewScript(Text("order")) }
 
 // Grant asks the limiter of a run, one of those of Limiter, for permission to send slots.
 func Grant(limiter string) *redis.Script { return redis.NewScript(Text("grant/" + limiter)) }
+
+// Ask renews, raises, lowers or verifies what a run may send at an endpoint.
+func Ask() *redis.Script { return redis.NewScript(Text("ask")) }
+
+// Budget changes the budget of an endpoint.
+func Budget() *redis.Script { return redis.NewScript(Text("budget")) }
 
 // Remove removes a member of a run.
 func Remove() *redis.Script { return redis.NewScript(Text("remove")) }

@@ -52,10 +52,10 @@ local function renewOnly()
   if m_state ~= PRESENT or c_seq < m_seq or c_weight ~= m_weight or c_version ~= m_version then return nil end
   if c_known < newest or c_known > 2 ^ 53 or c_seq > 2 ^ 53 or c_p ~= -1 then return nil end
   if m_leaving + c_leaving + m_giving + m_missing ~= 0 or now >= m_joins then return nil end
-  if string.sub(record, at + 48 * m_held + 16 * m_target) ~= inc then return nil end
+  if string.sub(record, at + 48 * m_holds + 16 * m_aims) ~= inc then return nil end
   if now >= noExpiryBefore and tonumber(redis.call('ZRANGE', keys.due, '0', '0', 'WITHSCORES')[2] or now) < now then return nil end
   local drops = now + hold + EXPIRY_SLACK
-  if m_held == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
+  if m_holds == 0 and drops > now + 3000000 + 2 * wait then drops = now + 3000000 + 2 * wait end
   -- A full server must not cost a worker its lease. If it refuses the first write, a call that needs no memory goes
   -- first.
   local seen = string.format('%d', now)

@@ -14,10 +14,11 @@ local cache, touched, unplaced, woken, everyone, entries = {}, {}, {}, {}, false
 
 local function parse(name, text)
   local $names(record), at = struct.unpack(RECORD, text)
-  local bare = at + held * bytes(RANGE)
-  if min(held, target, state) < 0 or state > REPLACED or bare + target * bytes(BARE) > #text then error('the record is not whole') end
-  return { name = name, inc = sub(text, bare + target * bytes(BARE)), seq = seq, weight = weight, version = version, joins = joins, state = state,
-    leaving = leaving == 1, giving = giving, missing = missing, units = units, text = text, at = at, holds = held, bare = bare, aims = target }
+  local bare = at + holds * bytes(RANGE)
+  if min(holds, aims, state) < 0 or state > REPLACED or bare + aims * bytes(BARE) > #text then error('the record is not whole') end
+  local m = { $table(record) }
+  m.name, m.inc, m.leaving, m.text, m.at, m.bare = name, sub(text, bare + aims * bytes(BARE)), leaving == 1, text, at, bare
+  return m
 end
 
 -- member: by its name, or nil. Within a call it is always the same table.

@@ -39,6 +39,12 @@ func formOf(name string) form {
 		return form{"s.", bareFields()}
 	case "call":
 		return form{"c.", callFields()}
+	case "ledger":
+		return form{"l.", ledgerFields()}
+	case "budget":
+		return form{"b.", budgetFields()}
+	case "row":
+		return form{"r.", rowFields()}
 	case "head":
 		return form{"", headFields()}
 	}
@@ -87,8 +93,8 @@ func recordFields() []Field {
 		{Name: "giving", Doc: "places that it holds and is to release"},
 		{Name: "missing", Doc: "places of its target that it does not hold"},
 		{Name: "units", Doc: "places of its target"},
-		{Name: "held", Of: "#held / bytes(RANGE)", Doc: "number of ranges that it holds"},
-		{Name: "target", Of: "#target / bytes(BARE)", Doc: "number of ranges of its target"},
+		{Name: "holds", Of: "#held / bytes(RANGE)", Doc: "number of ranges that it holds"},
+		{Name: "aims", Of: "#target / bytes(BARE)", Doc: "number of ranges of its target"},
 	}
 }
 
@@ -138,6 +144,35 @@ func callFields() []Field {
 
 func headFields() []Field {
 	return []Field{{Name: "seq"}, {Name: "clockEpoch"}, {Name: "now"}, {Name: "p"}, {Name: "members"}, {Name: "wait"}, {Name: "version"}}
+}
+
+// ledgerFields are the numbers of the ledger of budgets; then comes the identity of the server that the rows belong to.
+func ledgerFields() []Field {
+	return []Field{
+		{Name: "first", Doc: "when this server was first called"},
+		{Name: "now", Doc: "the highest time seen"},
+		{Name: "quiet", Doc: "until when nothing new is granted; 0 = it is over"},
+		{Name: "version", Doc: "the highest version of a row or a budget"},
+	}
+}
+
+// budgetFields are the numbers of a budget.
+func budgetFields() []Field {
+	return []Field{{Name: "rate", Doc: "requests per 1,000,000 s; 2^52 = none"}, {Name: "frozen", Doc: "1 = no run may send"}, {Name: "version"}}
+}
+
+// rowFields are the numbers of a row of the ledger: what a run may send at a host. Then comes what people are shown of it.
+func rowFields() []Field {
+	return []Field{
+		{Name: "rate", Doc: "requests per 1,000,000 s"},
+		{Name: "version", Doc: "another one after each raise"},
+		{Name: "ending", Doc: "when it ends unless it is renewed"},
+		{Name: "cap", Doc: "the run has to come down to this rate; 0 = it has not"},
+		{Name: "reported", Doc: "version of the budget that the run knows"},
+		{Name: "claim", Doc: "version of the run's row that this server has believed; 0 = none"},
+		{Name: "claimEnd", Doc: "the end of that row"},
+		{Name: "newcomer", Doc: "1 = it came while this server may have forgotten a budget, and there was none"},
+	}
 }
 
 // marks are those of a form and how they are replaced. With a prefix, as in $names(record m_), names begin with it.

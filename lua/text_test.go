@@ -14,7 +14,7 @@ import (
 
 // scripts returns the scripts that run. The other files are included in them.
 func scripts() []string {
-	return append([]string{"make", "renew", "order", "remove", "grant", "snapshot", "set_limit", "give_back"}, limiters()...)
+	return append([]string{"make", "renew", "order", "remove", "ask", "budget", "grant", "snapshot", "set_limit", "give_back"}, limiters()...)
 }
 
 // limiters returns the scripts that come before take.lua.
@@ -59,7 +59,7 @@ func TestEveryFileIsKnown(t *testing.T) {
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(file, ".lua")
-		if !slices.Contains(append(scripts(), "struct", "check", "schedule", "arrivals", "limiter", "bucket", "take", "state", "ranges", "laws", "shares", "fleet", "load", "calls", "lawful"), name) {
+		if !slices.Contains(append(scripts(), "struct", "check", "identity", "ledger", "schedule", "arrivals", "limiter", "bucket", "take", "state", "ranges", "laws", "shares", "fleet", "load", "calls", "lawful"), name) {
 			t.Errorf("%s is neither a script nor an include: add it here", file)
 		}
 		if head, _ := header(source(t, name)); !strings.HasPrefix(head, "-- "+name+": ") {

@@ -22,7 +22,7 @@ import (
 // Request says for which request a Text is filled.
 type Request struct {
 	Number uint64    // of the request in its run
-	Time   int64     // Unix time, ns; it goes into the random values
+	Time   int64     // when it is filled, right before it is sent: Unix time, ns; it goes into the random values
 	Worker string    // the worker's id
 	Seed   [2]uint64 // of the random values: each process has another
 	Taken  []string  // what the flow has taken from answers, by index; see Options.Taken

@@ -138,7 +138,7 @@ func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec,
 	return lua.Make().Run(ctx, client, r.Keys.Make(), args...).StringSlice()
 }
 
-// core returns the numbers of a run by their names (lua/state.lua).
+// core returns the numbers of a run by their names (lua/table.go).
 func core(text string) (map[string]int64, error) {
 	fields, err := lua.Core(text)
 	if err != nil {

@@ -131,7 +131,7 @@ func TestLimiterIsLeftOut(t *testing.T) {
 	if diff := constant(100).Diff(limited("100", "gcra", nil)); len(diff) > 0 {
 		t.Error(diff)
 	}
-	if _, err := Parse("x", `{"version":11,"limiter":"of tomorrow"}`); !errors.Is(err, ErrNewer) {
+	if _, err := Parse("x", stored(`"limiter":"of tomorrow"}`)); !errors.Is(err, ErrNewer) {
 		t.Errorf("a limiter that is not known: %v", err)
 	}
 }

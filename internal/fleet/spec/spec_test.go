@@ -3,14 +3,18 @@ package spec
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 )
 
+// stored returns a spec with these members, as this program stores it.
+func stored(members string) string { return fmt.Sprintf(`{"version":%d,`, Version) + members }
+
 // TestDefaultsAreLeftOut: a spec without these fields is the same run as one with their defaults.
 func TestDefaultsAreLeftOut(t *testing.T) {
-	const text = `{"version":11,"target":{"url":"noop://"},"qps":"100","max_lag_ns":1000000000,"catch_up_ns":100000000,"min_workers":1}`
+	text := stored(`"target":{"url":"noop://"},"qps":"100","max_lag_ns":1000000000,"catch_up_ns":100000000,"min_workers":1}`)
 	old, err := Parse("x", text)
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +41,7 @@ func TestDefaultsAreLeftOut(t *testing.T) {
 
 // TestNewerThresholds: a condition that this program cannot read is one of a newer program; no report may pass over it.
 func TestNewerThresholds(t *testing.T) {
-	_, err := Parse("x", `{"version":11,"target":{"url":"noop://"},"qps":"100","thresholds":["latency:p(99)<1s","jitter:max<1s"]}`)
+	_, err := Parse("x", stored(`"target":{"url":"noop://"},"qps":"100","thresholds":["latency:p(99)<1s","jitter:max<1s"]}`))
 	const says = `its state in Redis is of a newer version, with a threshold "jitter:max<1s", column 1: name a metric`
 	if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), says) {
 		t.Error(err)
@@ -47,15 +51,15 @@ func TestNewerThresholds(t *testing.T) {
 // TestUnknownMembers: a program that passed over a part of a spec would send another load than the run asks for.
 func TestUnknownMembers(t *testing.T) {
 	for _, text := range []string{
-		`{"version":11,"target":{"url":"noop://"},"qps":"100","max_lag_ns":1,"min_workers":1,"shape":"round"}`,
-		`{"version":11,"target":{"url":"noop://","shape":"round"},"qps":"100","max_lag_ns":1,"min_workers":1}`,
-		`{"version":11,"target":{"url":"","flows":[{"steps":[{"shape":1}]}]},"qps":"100"}`,
+		stored(`"target":{"url":"noop://"},"qps":"100","max_lag_ns":1,"min_workers":1,"shape":"round"}`),
+		stored(`"target":{"url":"noop://","shape":"round"},"qps":"100","max_lag_ns":1,"min_workers":1}`),
+		stored(`"target":{"url":"","flows":[{"steps":[{"shape":1}]}]},"qps":"100"}`),
 	} {
 		if _, err := Parse("x", text); !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), `with the unknown field "shape"; use a newer loadctl`) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	later, err := Parse("x", `{"version":11,"target":{"url":"later://host"},"qps":"100","max_lag_ns":1,"catch_up_ns":1,"min_workers":1}`)
+	later, err := Parse("x", stored(`"target":{"url":"later://host"},"qps":"100","max_lag_ns":1,"catch_up_ns":1,"min_workers":1}`))
 	if err != nil {
 		t.Fatal(err) // who only reads needs no target
 	}

@@ -119,7 +119,8 @@ func TestAbortNeedsProof(t *testing.T) {
 	}
 }
 
-// TestNoAbortOfARateThatMayBeRight is the same without errors: the run goes on until it is stopped.
+// TestNoAbortOfARateThatMayBeRight: a threshold `rate>250` does not fail while the share of a killed worker may still have
+// been sent.
 func TestNoAbortOfARateThatMayBeRight(t *testing.T) {
 	nightly(t)
 	t.Parallel()

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
+	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report"
 )
 
@@ -739,12 +739,15 @@ func TestDeadman(t *testing.T) {
 // onlooker returns when a controller last called a run: controllerAt in lua/table.go.
 func (b *bed) onlooker(name string) time.Time {
 	b.t.Helper()
-	core, err := b.redis.Client().HGet(b.t.Context(), run.KeysOf(name).Budget, "core").Result()
+	core, err := lua.Core(b.redis.Client().HGet(b.t.Context(), run.KeysOf(name).Budget, "core").Val())
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	const controllerAt = 15 // of the numbers
-	return time.UnixMicro(int64(binary.LittleEndian.Uint64([]byte(core[8*controllerAt:]))))
+	at, err := strconv.ParseInt(core["controllerAt"], 10, 64)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return time.UnixMicro(at)
 }
 
 // TestDeadmanIsAnError: if loadctl run was delayed until the dead-man's switch stopped its run, it prints the report

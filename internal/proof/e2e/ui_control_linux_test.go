@@ -15,7 +15,8 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/await"
 )
 
-// TestUICommands: each command of the page does in Redis what the command of the terminal does.
+// TestUICommands: each command of the page does in Redis what the command of the terminal does. Commands that cannot be are
+// refused: 400, 404 or 409.
 func TestUICommands(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)

@@ -1,0 +1,153 @@
+-- ledger: the budgets of endpoints, and a row for each run that may send at one. Included behind identity.lua, in the
+-- scripts of budgets. docs/adr/0045-endpoint-budgets.md says why. Functions of the same names in
+-- internal/proof/model/ledger.go do the same.
+--
+-- Keys, all in one slot of a cluster:
+--   budgets  ledger: its numbers, and the identity of the server that the rows belong to; b/NAME: a budget; n/NAME: what
+--            people say about it, for people
+--   rows     'HOST RUN': what a run may send at a host, and what people are shown of it
+-- Rates are requests per 1,000,000 s. Times are µs of this server's clock.
+
+local keys = { budgets = KEYS[1], rows = KEYS[2] }
+local LEDGER, BUDGET, ROW = '<$letters(ledger)', '<$letters(budget)', '<$letters(row)'
+local ENDLESS = 4503599627370496 -- 2^52: no budget
+local SPREAD = 4096 -- a server takes one version of each SPREAD
+local TTL = 30000000 -- from a renewal of a row to its end (reserve.TTL)
+local MARGIN = 1000000 -- a right ends before its row by this (reserve.Margin)
+
+local max, min, floor, find, sub = math.max, math.min, math.floor, string.find, string.sub
+local function int(x) return string.format('%d', x) end
+
+local l, budgets, rows, stale = {}, {}, {}, {} -- stale: rows that must be stored or removed
+
+-- budget: of a host, and its name: the host; the host without its port; the longest *.DOMAIN that fits; or *, the budget
+-- that each other host has for itself.
+local function budget(host)
+  if budgets[host] and find(host, ':', 1, true) then return host, budgets[host] end
+  local name = string.match(host, '^[^:]*')
+  if budgets[name] then return name, budgets[name] end
+  local rest = string.match(name, '%.(.*)$')
+  while rest do
+    if budgets['*.' .. rest] then return '*.' .. rest, budgets['*.' .. rest] end
+    rest = string.match(rest, '%.(.*)$')
+  end
+  if budgets['*'] then return '*', budgets['*'] end
+  return '', { rate = ENDLESS, frozen = 0, version = 0 }
+end
+
+-- group: what shares a budget with a host: the name of the budget, or the host if it has its own or none.
+local function group(host)
+  local name = budget(host)
+  if name ~= '' and name ~= '*' then return name end
+  return host
+end
+
+-- reserved: the sum of the rows of a group, but for one.
+local function reserved(which, but)
+  local sum = 0
+  for at, r in pairs(rows) do
+    if at ~= but and group(r.host) == which then sum = sum + r.rate end
+  end
+  return sum
+end
+
+-- fresh: a version above all others. Modulo SPREAD each server has its own.
+local function fresh(least)
+  local h = 0
+  for i = 1, #l.identity do h = (h * 31 + string.byte(l.identity, i)) % SPREAD end
+  local v = max(l.now, l.version + 1, least + 1)
+  l.version = v + (h - v % SPREAD + SPREAD) % SPREAD
+  return l.version
+end
+
+-- capRows: caps the rows of a group in proportion if they are above its budget together.
+local function capRows(which)
+  local sum = reserved(which)
+  for at, r in pairs(rows) do
+    if group(r.host) == which then
+      local _, b = budget(r.host)
+      local cap = 0
+      if sum > b.rate then cap = max(1, floor(r.rate * (b.rate / sum))) end
+      if cap ~= r.cap then r.cap, stale[at] = cap, true end
+    end
+  end
+end
+
+local function capAll()
+  if l.quiet > 0 then return end
+  for _, r in pairs(rows) do capRows(group(r.host)) end
+end
+
+-- above: whether a group has more rows than its budget allows.
+local function above()
+  for _, r in pairs(rows) do
+    local _, b = budget(r.host)
+    if reserved(group(r.host)) > b.rate then return true end
+  end
+  return false
+end
+
+-- setBudget: makes a budget what it is from now on.
+local function setBudget(name, b)
+  budgets[name] = b
+  redis.call('HSET', keys.budgets, 'b/' .. name, struct.pack(BUDGET, $of(budget)))
+end
+
+-- adopt: takes a budget that a run brings, if it is newer than this ledger's.
+local function adopt(name, b)
+  if name == '' or b.version <= (budgets[name] and budgets[name].version or 0) then return end
+  setBudget(name, b)
+  l.version = max(l.version, b.version)
+  capAll()
+  for at, r in pairs(rows) do
+    if r.newcomer == 1 and budget(r.host) == name then r.cap, stale[at] = 1, true end -- there may be no room at all
+  end
+end
+
+-- load: reads all, and does what is due: another server, rows that are over.
+local function load()
+  local clock = redis.call('TIME')
+  local time = clock[1] * 1000000 + clock[2]
+  local flat, seen = redis.call('HGETALL', keys.budgets), nil
+  for i = 1, #flat, 2 do
+    if flat[i] == 'ledger' then
+      local $names(ledger), behind = struct.unpack(LEDGER, flat[i + 1])
+      l, seen = { $table(ledger) }, sub(flat[i + 1], behind)
+    elseif sub(flat[i], 1, 2) == 'b/' then
+      local $names(budget) = struct.unpack(BUDGET, flat[i + 1])
+      budgets[sub(flat[i], 3)] = { $table(budget) }
+    end
+  end
+  flat = redis.call('HGETALL', keys.rows)
+  for i = 1, #flat, 2 do
+    local $names(row), behind = struct.unpack(ROW, flat[i + 1])
+    local r = { $table(row) }
+    r.host, r.people = string.match(flat[i], '^%S*'), sub(flat[i + 1], behind)
+    rows[flat[i]] = r
+  end
+  l.identity = identity(seen)
+  if seen ~= l.identity then -- another server than before, which may have forgotten rows; or none before
+    l.first, l.now, l.quiet, l.version = time, time, time + TTL + MARGIN, l.version or 0
+  end
+  l.now = max(l.now, time)
+  for at, r in pairs(rows) do
+    if r.ending < l.now then rows[at], stale[at] = nil, true end
+  end
+  if l.quiet > 0 and l.now >= l.quiet then -- rows may have come back that are too high together
+    l.quiet = 0
+    for at, r in pairs(rows) do
+      if r.newcomer == 1 then r.newcomer, stale[at] = 0, true end
+    end
+    capAll()
+  end
+end
+
+-- store: writes all that has changed.
+local function store()
+  redis.call('HSET', keys.budgets, 'ledger', struct.pack(LEDGER, $of(ledger)) .. l.identity)
+  for at in pairs(stale) do
+    local r = rows[at]
+    if r then redis.call('HSET', keys.rows, at, struct.pack(ROW, $of(row)) .. r.people)
+    else redis.call('HDEL', keys.rows, at) end
+  end
+end
