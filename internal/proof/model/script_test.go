@@ -259,8 +259,11 @@ func (s *scripts) check(r *Run) error {
 
 func (s *scripts) checkCore(r *Run, h map[string]string) error {
 	got, rest, err := lua.Read("core", h["core"])
-	if err != nil || rest != "" {
-		return fmt.Errorf("core %q: %v", rest, err)
+	if err != nil {
+		return fmt.Errorf("core: %w", err)
+	}
+	if rest != "" {
+		return fmt.Errorf("core has %q at its end", rest)
 	}
 	phase, newest, begun, given := int64(0), int64(0), int64(0), int64(0)
 	if r.laws != nil {
