@@ -3,21 +3,24 @@
 -- KEYS  1 budgets  2 rows
 -- ARGV  1 host, HOST or HOST:PORT  2 run, its uid  3 wanted rate; lower than before gives room back
 --       4 rate, 5 version, 6 end of the row as the run knows it; zeros: it knows none
---       7 name of its budget as the run knows it, empty: none  8 rate, 9 frozen, 10 version of that
---       11 what people are shown of the row
--- Returns { status, rate, version, end, budget, its rate, frozen, its version, cap, left, now }. status: OK; FULL, there is no
---       room for what is wanted, all else is as it was; QUIET, as FULL, because this server may have forgotten rows;
---       FROZEN, as FULL. version 0: there is no row. cap: the run has to come down to this, 0 = it has not. left: how
---       much room there is for the run, if not all that is wanted. An error if an argument is wrong.
+--       7 what people are shown of the row  8 … the budgets that the run knows: name, rate, frozen (0 or 1), version
+-- Returns { status, rate, version, end, bounded, cap, left, now, … the budgets that fit the host, as in 8 }. status: OK; FULL,
+--       there is no room for what is wanted, all else is as it was; QUIET, as FULL, because this server may have
+--       forgotten rows; FROZEN, as FULL. version 0: there is no row. bounded: 1 = a budget bounds the rate, or is
+--       frozen. cap: the run has to come down to this, 0 = it has not. left: how much room there is for the run, if
+--       not all that is wanted. An error if an argument is wrong.
 -- Invariant: a row is raised only if all rows of its budget together stay within it. A row has another version after
 --       each raise, and only falls within one. A call with another version never lowers a row, but for a newer claim.
 
-local bad = wrong('ask', { 3, 'wanted rate', 0, MOST / 2, 4, 'rate', 0, MOST / 2, 5, 'version', 0, MOST, 6, 'end', 0, MOST, 8, 'rate of the budget', 0, MOST / 2,
-  9, 'frozen', 0, 1, 10, 'version of the budget', 0, MOST })
+local bad = wrong('ask', { 3, 'wanted rate', 0, MOST / 2, 4, 'rate', 0, MOST / 2, 5, 'version', 0, MOST, 6, 'end', 0, MOST })
 if bad then return bad end
+for i = 8, #ARGV, 4 do
+  if not hostname(ARGV[i]) then return refuse('ask', 'budget') end
+  bad = wrong('ask', { i + 1, 'rate of a budget', 0, MOST / 2, i + 2, 'frozen', 0, 1, i + 3, 'version of a budget', 0, MOST })
+  if bad then return bad end
+end
 if not hostname(ARGV[1]) then return refuse('ask', 'host') end
 if not plain(ARGV[2]) then return refuse('ask', 'run') end
-if ARGV[7] ~= '' and not hostname(ARGV[7]) then return refuse('ask', 'budget') end
 
 local host, want = ARGV[1], tonumber(ARGV[3])
 local right = { rate = tonumber(ARGV[4]), version = tonumber(ARGV[5]), ending = tonumber(ARGV[6]) }
@@ -35,31 +38,40 @@ local function believe(r)
 end
 
 -- raise: the status, and how much room there is.
-local function raise(name, b, r)
-  local left = max(0, b.rate - reserved(group(host), at))
-  if r.cap > 0 then left = min(left, r.cap) end
-  if name ~= '' then
-    if l.quiet > 0 then return 'QUIET', left end
-    if b.frozen == 1 then return 'FROZEN', left end
-    if want > left then return 'FULL', left end
-  end
+local function raise(group, rate, frozen, r)
+  local left = max(0, rate - (sums()[group] or 0) + r.rate)
+  if r.cap > 0 then left = math.min(left, r.cap) end
+  if frozen then return 'FROZEN', left end
+  if rate < ENDLESS and l.quiet > 0 then return 'QUIET', left end
+  if rate < ENDLESS and want > left then return 'FULL', left end
   return 'OK', left
 end
 
 load()
-adopt(ARGV[7], { rate = tonumber(ARGV[8]), frozen = tonumber(ARGV[9]), version = tonumber(ARGV[10]) })
-local name, b = budget(host)
+local known = 0 -- the newest change that the run knows
+for i = 8, #ARGV, 4 do
+  local b = { rate = tonumber(ARGV[i + 1]), frozen = tonumber(ARGV[i + 2]), version = tonumber(ARGV[i + 3]) }
+  adopt(ARGV[i], b)
+  known = max(known, b.version)
+end
+local names, frozen = fitting(host)
+local group, rate = budget(host)
 local r, status, left = rows[at], 'OK', 0
 
-local function answer(rate, version, ending, cap)
+local function answer(given, version, ending, cap)
   store()
-  return { status, int(rate), int(version), int(ending), name, int(b.rate), int(b.frozen), int(b.version), int(cap), int(left), int(l.now) }
+  local out = { status, int(given), int(version), int(ending), (frozen or rate < ENDLESS) and '1' or '0', int(cap), int(left), int(l.now) }
+  for _, name in ipairs(names) do
+    local b = budgets[name]
+    for _, x in ipairs({ name, int(b.rate), int(b.frozen), int(b.version) }) do out[#out + 1] = x end
+  end
+  return out
 end
 
 if not r and want == 0 then return answer(0, 0, 0, 0) end
 stale[at] = true
 if not r then
-  r = { rate = 0, version = 0, ending = 0, cap = 0, reported = 0, claim = 0, claimEnd = 0, newcomer = 0, host = host }
+  r = { rate = 0, version = 0, ending = 0, cap = 0, reported = 0, claim = 0, claimEnd = 0, host = host }
   rows[at] = r
   believe(r)
   r.version = fresh(right.version)
@@ -70,10 +82,9 @@ elseif want < r.rate then
   r.rate = want
 end
 if want > r.rate then
-  status, left = raise(name, b, r)
+  status, left = raise(group, rate, frozen, r)
   if status == 'OK' then
     r.rate, r.version = want, fresh(r.version)
-    if l.quiet > 0 then r.newcomer = 1 end
   end
 end
 if r.rate == 0 then
@@ -81,5 +92,5 @@ if r.rate == 0 then
   return answer(0, 0, 0, 0)
 end
 if r.rate <= r.cap then r.cap = 0 end
-r.reported, r.ending, r.people = tonumber(ARGV[10]), l.now + TTL, ARGV[11] or ''
+r.reported, r.ending, r.people = known, l.now + TTL, ARGV[7] or ''
 return answer(r.rate, r.version, r.ending, r.cap)

@@ -10,12 +10,12 @@
 --       forgotten rows; DONE. An error if an argument is wrong.
 -- Invariant: versions only grow. A budget below what is reserved caps the rows, so that they come down together.
 
-local bad = wrong('budget', { 3, 'rate', 0, MOST })
-if bad then return bad end
 if not hostname(ARGV[1]) then return refuse('budget', 'name') end
+local kinds = { set = MOST / 2, cut = MOST / 2, freeze = 0, thaw = 0, known = MOST } -- with the highest number of each
+if not kinds[ARGV[2]] then return refuse('budget', 'kind') end
+local bad = wrong('budget', { 3, 'number', 0, kinds[ARGV[2]] })
+if bad then return bad end
 local name, kind, number = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local kinds = { set = true, cut = true, freeze = true, thaw = true, known = true }
-if not kinds[kind] then return refuse('budget', 'kind') end
 
 load()
 local was = budgets[name]
@@ -29,7 +29,9 @@ end
 if kind == 'known' then
   if old.version < number then return answer('FORGOTTEN', old.version) end
   for _, r in pairs(rows) do
-    if budget(r.host) == name and (r.reported < old.version or r.cap > 0) then return answer('WAITING', old.version) end
+    for _, fits in ipairs(fit(r.host)) do
+      if fits == name and (r.reported < old.version or r.cap > 0) then return answer('WAITING', old.version) end
+    end
   end
   return answer(l.quiet > 0 and 'WAITING' or 'DONE', old.version)
 end
@@ -44,5 +46,5 @@ if kind == 'set' and above() then
 end
 setBudget(name, b)
 if ARGV[4] and ARGV[4] ~= '' then redis.call('HSET', keys.budgets, 'n/' .. name, ARGV[4]) end
-capAll()
+capRows()
 return answer('OK', b.version)

@@ -15,7 +15,7 @@ type Number struct {
 	Value int64
 }
 
-// Read reads the numbers of a text in their order, and returns the rest of the text. form is core, record, law, range or bare.
+// Read reads the numbers of a text in their order, and returns the rest of the text. form is one of formOf.
 func Read(form, text string) (numbers []Number, rest string, err error) {
 	fields := formOf(form).fields
 	if len(fields) == 0 || len(text) < 8*len(fields) {

@@ -15,40 +15,55 @@ local SPREAD = 4096 -- a server takes one version of each SPREAD
 local TTL = 30000000 -- from a renewal of a row to its end (reserve.TTL)
 local MARGIN = 1000000 -- a right ends before its row by this (reserve.Margin)
 
-local max, min, floor, find, sub = math.max, math.min, math.floor, string.find, string.sub
+local max, floor, sub = math.max, math.floor, string.sub
 local function int(x) return string.format('%d', x) end
 
 local l, budgets, rows, stale = {}, {}, {}, {} -- stale: rows that must be stored or removed
 
--- budget: of a host, and its name: the host; the host without its port; the longest *.DOMAIN that fits; or *, the budget
--- that each other host has for itself.
-local function budget(host)
-  if budgets[host] and find(host, ':', 1, true) then return host, budgets[host] end
-  local name = string.match(host, '^[^:]*')
-  if budgets[name] then return name, budgets[name] end
+-- bare: a host without its port. The host may be an IPv6 address in brackets.
+local function bare(host) return string.match(host, '^.*%]') or string.match(host, '^[^:]*') end
+
+-- fit: the names of budgets that fit a host, the narrowest first: HOST:PORT, HOST, *.DOMAIN, longer ones first, and *.
+local function fit(host)
+  local name = bare(host)
+  local names = { host }
+  if name ~= host then names[2] = name end
   local rest = string.match(name, '%.(.*)$')
   while rest do
-    if budgets['*.' .. rest] then return '*.' .. rest, budgets['*.' .. rest] end
+    names[#names + 1] = '*.' .. rest
     rest = string.match(rest, '%.(.*)$')
   end
-  if budgets['*'] then return '*', budgets['*'] end
-  return '', { rate = ENDLESS, frozen = 0, version = 0 }
+  names[#names + 1] = '*'
+  return names
 end
 
--- group: what shares a budget with a host: the name of the budget, or the host if it has its own or none.
-local function group(host)
-  local name = budget(host)
-  if name ~= '' and name ~= '*' then return name end
-  return host
-end
-
--- reserved: the sum of the rows of a group, but for one.
-local function reserved(which, but)
-  local sum = 0
-  for at, r in pairs(rows) do
-    if at ~= but and group(r.host) == which then sum = sum + r.rate end
+-- budget: with whom a host shares a rate, and the rate: with all that the name of the narrowest budget fits, or with the
+-- other ports of the host if that is * or there is none.
+local function budget(host)
+  for _, name in ipairs(fit(host)) do
+    local b = budgets[name]
+    if b and b.rate < ENDLESS then return name == '*' and bare(host) or name, b.rate end
   end
-  return sum
+  return bare(host), ENDLESS
+end
+
+-- fitting: the names of budgets that fit a host and are known, also of those that were removed, and whether one is frozen.
+local function fitting(host)
+  local names, frozen = {}, false
+  for _, name in ipairs(fit(host)) do
+    if budgets[name] then names[#names + 1], frozen = name, frozen or budgets[name].frozen == 1 end
+  end
+  return names, frozen
+end
+
+-- sums: the sum of the rows of each group.
+local function sums()
+  local out = {}
+  for _, r in pairs(rows) do
+    local group = budget(r.host)
+    out[group] = (out[group] or 0) + r.rate
+  end
+  return out
 end
 
 -- fresh: a version above all others. Modulo SPREAD each server has its own.
@@ -60,29 +75,25 @@ local function fresh(least)
   return l.version
 end
 
--- capRows: caps the rows of a group in proportion if they are above its budget together.
-local function capRows(which)
-  local sum = reserved(which)
-  for at, r in pairs(rows) do
-    if group(r.host) == which then
-      local _, b = budget(r.host)
-      local cap = 0
-      if sum > b.rate then cap = max(1, floor(r.rate * (b.rate / sum))) end
-      if cap ~= r.cap then r.cap, stale[at] = cap, true end
-    end
-  end
-end
-
-local function capAll()
+-- capRows: caps the rows of each group that is above its budget, in proportion. A ledger that may have forgotten rows does
+-- that later.
+local function capRows()
   if l.quiet > 0 then return end
-  for _, r in pairs(rows) do capRows(group(r.host)) end
+  local sum = sums()
+  for at, r in pairs(rows) do
+    local group, rate = budget(r.host)
+    local cap = 0
+    if sum[group] > rate then cap = max(1, floor(r.rate * (rate / sum[group]))) end
+    if cap ~= r.cap then r.cap, stale[at] = cap, true end
+  end
 end
 
 -- above: whether a group has more rows than its budget allows.
 local function above()
+  local sum = sums()
   for _, r in pairs(rows) do
-    local _, b = budget(r.host)
-    if reserved(group(r.host)) > b.rate then return true end
+    local group, rate = budget(r.host)
+    if sum[group] > rate then return true end
   end
   return false
 end
@@ -95,13 +106,10 @@ end
 
 -- adopt: takes a budget that a run brings, if it is newer than this ledger's.
 local function adopt(name, b)
-  if name == '' or b.version <= (budgets[name] and budgets[name].version or 0) then return end
+  if b.version <= (budgets[name] and budgets[name].version or 0) then return end
   setBudget(name, b)
   l.version = max(l.version, b.version)
-  capAll()
-  for at, r in pairs(rows) do
-    if r.newcomer == 1 and budget(r.host) == name then r.cap, stale[at] = 1, true end -- there may be no room at all
-  end
+  capRows()
 end
 
 -- load: reads all, and does what is due: another server, rows that are over.
@@ -135,10 +143,7 @@ local function load()
   end
   if l.quiet > 0 and l.now >= l.quiet then -- rows may have come back that are too high together
     l.quiet = 0
-    for at, r in pairs(rows) do
-      if r.newcomer == 1 then r.newcomer, stale[at] = 0, true end
-    end
-    capAll()
+    capRows()
   end
 end
 

@@ -11,8 +11,8 @@
 //	take, set_limit, give_back   a limiter of pacer/limit
 //
 // Lua in Redis has no require, so the text of a script is put together from files. What scripts share comes first:
-// struct, identity, state, schedule, arrivals, ranges, laws, shares, fleet, calls, lawful, load, check, limiter, bucket. Some of it is the
-// body of a function, because few calls need it.
+// struct, identity, state, schedule, arrivals, ranges, laws, shares, fleet, calls, lawful, load, ledger, check, limiter,
+// bucket. Some of it is the body of a function, because few calls need it.
 package lua
 
 import (
@@ -92,12 +92,6 @@ func Order() *redis.Script { return redis.NewScript(Text("order")) }
 
 // Grant asks the limiter of a run, one of those of Limiter, for permission to send slots.
 func Grant(limiter string) *redis.Script { return redis.NewScript(Text("grant/" + limiter)) }
-
-// Ask renews, raises, lowers or verifies what a run may send at an endpoint.
-func Ask() *redis.Script { return redis.NewScript(Text("ask")) }
-
-// Budget changes the budget of an endpoint.
-func Budget() *redis.Script { return redis.NewScript(Text("budget")) }
 
 // Remove removes a member of a run.
 func Remove() *redis.Script { return redis.NewScript(Text("remove")) }

@@ -171,7 +171,6 @@ func rowFields() []Field {
 		{Name: "reported", Doc: "version of the budget that the run knows"},
 		{Name: "claim", Doc: "version of the run's row that this server has believed; 0 = none"},
 		{Name: "claimEnd", Doc: "the end of that row"},
-		{Name: "newcomer", Doc: "1 = it came while this server may have forgotten a budget, and there was none"},
 	}
 }
 

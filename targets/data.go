@@ -46,7 +46,7 @@ func (s Spec) Parser(tables Tables) Parser {
 	}
 }
 
-// Masked returns the spec for a reader: cells of columns whose names name a secret are stand-ins.
+// Masked returns the spec for a reader: cells of columns whose names suggest a secret are stand-ins.
 func (s Spec) Masked() Spec {
 	s.masked = true
 	return s

@@ -104,7 +104,7 @@ type Spec struct {
 	taken  []string     // names of what the steps of its flow take, up to this one
 	takes  []Take       // the last of them: what this step takes
 	schema *grpc.Schema // of Descriptors, once they were read
-	masked bool         // cells of columns whose names name a secret are stand-ins: see Examples
+	masked bool         // cells of columns whose names suggest a secret are stand-ins: see Examples
 }
 
 // Header is one header of a request.

@@ -36,7 +36,7 @@ func TestProcess(t *testing.T) {
 	}
 }
 
-// TestFrozen: a frozen process does not end by itself, but can be killed.
+// TestNotStarted: a program that is missing, or does not get ready, is an error, and leaves no process.
 func TestNotStarted(t *testing.T) {
 	if p, err := Start(exec.Command("/there/is/none"), nil); err == nil || p != nil {
 		t.Errorf("%v, %v", p, err)

@@ -249,7 +249,7 @@ func contactRedis(ctx context.Context, p *conn, shown Contact) Contact {
 	}
 	server, err := p.server()
 	refused, replied := errors.AsType[resp.Error](err)
-	if err == nil || replied { // a server that does not say it is one
+	if err == nil || replied { // a server that refuses to give its version is a Redis too
 		shown.Redis = &server
 	}
 	if err != nil && !replied || refused.Name == resp.NoAuth { // it refuses requests likewise

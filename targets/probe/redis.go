@@ -27,7 +27,7 @@ func (p *conn) logIn() error {
 	return nil
 }
 
-// server asks the server of a connection who it is. A refusal to say it is a resp.Error; its address is known.
+// server asks the server of a connection who it is. If it refuses, the error is a resp.Error; the address is known anyway.
 func (p *conn) server() (RedisServer, error) {
 	server := RedisServer{Address: p.RemoteAddr().String()}
 	text, err := resp.Ask(p, resp.AppendCommand(nil, "INFO", "server"))

@@ -24,7 +24,7 @@ type Example struct {
 
 // Examples returns the first n requests, flow by flow: the steps of one flow follow each other, whatever their times.
 // Placeholders are filled from the tables, and ${now} from the time. What a step takes from an answer is not known yet,
-// and a column whose name names a secret is not shown: both are <NAME>. The spec must be valid.
+// and a column whose name suggests a secret is not shown: both are <NAME>. The spec must be valid.
 func Examples(s targets.Spec, n int, tables targets.Tables, now time.Time) (all []Example, err error) {
 	mix := s.Mix()
 	for number := uint64(0); len(all) < n; number++ {

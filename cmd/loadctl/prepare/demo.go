@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 )
 
-// NewDemoCommand returns the command.
+// NewDemoCommand returns the command that runs a fleet on this machine through changes and a crash.
 func NewDemoCommand() *cobra.Command {
 	var qps string
 	c := &cobra.Command{

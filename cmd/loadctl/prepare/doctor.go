@@ -28,7 +28,7 @@ type diagnosis struct {
 	Findings []doctor.Finding `json:"findings"`
 }
 
-// NewDoctorCommand returns the command.
+// NewDoctorCommand returns the command that finds problems of the machine, of Redis and of an endpoint.
 func NewDoctorCommand(redis *cli.Redis) *cobra.Command {
 	var output cli.Output
 	var f doctorFlags

@@ -14,7 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/input/importer"
 )
 
-// NewImportCommand returns the command.
+// NewImportCommand returns the command that makes workload files of recordings, curl commands and logs.
 func NewImportCommand() *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{

@@ -14,7 +14,7 @@ type explained struct {
 	Limiters []limiters.Limiter `json:"limiters"`
 }
 
-// NewLimitersCommand returns the command.
+// NewLimitersCommand returns the command that lists the limiters and what each promises.
 func NewLimitersCommand() *cobra.Command {
 	var output cli.Output
 	c := &cobra.Command{

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/input/preview"
 )
 
-// NewProfileCommand returns the command.
+// NewProfileCommand returns the command that shows what a schedule will ask for.
 func NewProfileCommand() *cobra.Command {
 	return cli.NewGroup("profile", "Look at a rate over time before it is sent", newShowProfileCommand())
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/input/rehearsal"
 )
 
-// NewWorkloadCommand returns the command.
+// NewWorkloadCommand returns the command that checks workload files and shows what they would send.
 func NewWorkloadCommand() *cobra.Command {
 	return cli.NewGroup("workload", "Look at a workload file before it is sent", newCheckWorkloadCommand())
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/loadctl/loadctl/internal/server/site"
 )
 
-// NewTargetCommand returns the command.
+// NewTargetCommand returns the command that is a server for tests, which counts what arrives.
 func NewTargetCommand() *cobra.Command {
 	var flags targetFlags
 	c := &cobra.Command{

@@ -19,7 +19,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/link"
 )
 
-// NewUICommand returns the command.
+// NewUICommand returns the command that serves the live page.
 func NewUICommand(server *cli.Redis) *cobra.Command {
 	var flags uiFlags
 	c := &cobra.Command{

@@ -38,7 +38,7 @@ func Aborting(thresholds []string) string {
 // Begin waits until a run is running and has workers. It starts a waiting run that nobody else starts, and resumes a
 // paused one. It calls alone, once, if no workers are there yet.
 func Begin(ctx context.Context, r *run.Run, alone func()) error {
-	told := false
+	noted := false
 	for {
 		s, err := r.State(ctx)
 		if err != nil {
@@ -54,9 +54,9 @@ func Begin(ctx context.Context, r *run.Run, alone func()) error {
 			_, err = r.Start(ctx)
 		case s.Phase == "running" && there && !s.StartedAt.IsZero() && !s.Now().Before(s.StartedAt):
 			return nil
-		case !there && !told:
+		case !there && !noted:
 			alone()
-			told = true
+			noted = true
 		}
 		if err != nil {
 			return interrupted(ctx, err)

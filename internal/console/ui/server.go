@@ -28,7 +28,7 @@ type Options struct {
 	Hosts   []string // names by which browsers may call the server, beside those of loopback and the address itself
 	Key     []byte   // signs sessions: servers with the same key know each other's. At least 32 bytes
 
-	// Announce is told the address that logs one browser in. It is called at the beginning, and after each login with
+	// Announce gets the address that logs one browser in. It is called at the beginning, and after each login with
 	// the next one. It is never called twice at the same time.
 	Announce func(address string)
 

@@ -35,7 +35,7 @@ func (o Options) terminal() (in, out *os.File) {
 	return in, out
 }
 
-// onScreen shows a run on a whole terminal. taken is told of the screen; it may be nil.
+// onScreen shows a run on a whole terminal. taken gets the screen; it may be nil.
 func onScreen(ctx context.Context, o Options, in, out *os.File, r *run.Run, taken func(*screen.Screen)) error {
 	options := screen.Options{Run: r.Name, In: in, Out: out, Interrupt: interrupt, Quit: "plain lines"}
 	if o.Leaves {

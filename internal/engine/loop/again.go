@@ -7,7 +7,8 @@ import (
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
-// All rules on which request is written again, and which request follows an answer. A request whose first byte was written
+// The rules on which request is written again, and which request follows an answer. Each protocol says itself whether a byte
+// was written (intact). A request whose first byte was written
 // is written again in one case only: a server of HTTP/2 or HTTP/3 said that it did not process it.
 
 // unreached reports whether the request of a conn reached nobody: the server had closed a connection that served others

@@ -35,7 +35,7 @@ func (c *Client) redirected(cn *conn, err error) (*wire.Wire, *host) {
 // The deadline stays.
 func (c *Client) follow(cn *conn, next *wire.Wire, to *host) {
 	if cn.state == streaming {
-		cn.wire, cn.host, cn.stream.on, cn.stream.begun, cn.stream.moved = next, to, nil, false, false
+		cn.wire, cn.host, cn.stream.on, cn.stream.begun, cn.stream.moved, cn.stream.resumed = next, to, nil, false, false, false
 		cn.restart()
 		c.unassigned = append(c.unassigned, cn) // Poll finds it a connection
 		return

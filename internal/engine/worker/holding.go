@@ -162,29 +162,3 @@ func (f *feed) recalled(x *pacer.Slot) bool {
 	v := f.newest.Load()
 	return v != nil && v.Laws.Recalled(position(x))
 }
-
-// first sets x to the shard's slot that is due first. It returns false if there is none.
-func (s *shard) first(x *pacer.Slot) bool {
-	switch {
-	case s.halted:
-		return false
-	case s.granted == nil:
-		return s.holding.slots.Next(x)
-	case s.granted.line.len() == 0:
-		return false
-	}
-	*x = *s.granted.line.at(0)
-	return true
-}
-
-// empty reports whether no slot is left to send, as far as is known.
-func (s *shard) empty() bool { return !s.first(new(pacer.Slot)) }
-
-// pop removes the slot that first found.
-func (s *shard) pop() {
-	if s.granted == nil {
-		s.holding.slots.Pop()
-		return
-	}
-	s.granted.line.pop()
-}

@@ -11,7 +11,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// mode is how a shard is to end, or not yet. It only grows.
+// mode is whether and how a shard is to end. It only grows.
 type mode int32
 
 const (
@@ -235,6 +235,32 @@ func (s *shard) countLate(now, local int64) {
 	if now-local > s.tardy {
 		s.recorder.SeenLate(1)
 	}
+}
+
+// first sets x to the shard's slot that is due first. It returns false if there is none.
+func (s *shard) first(x *pacer.Slot) bool {
+	switch {
+	case s.halted:
+		return false
+	case s.granted == nil:
+		return s.holding.slots.Next(x)
+	case s.granted.line.len() == 0:
+		return false
+	}
+	*x = *s.granted.line.at(0)
+	return true
+}
+
+// empty reports whether no slot is left to send, as far as is known.
+func (s *shard) empty() bool { return !s.first(new(pacer.Slot)) }
+
+// pop removes the slot that first found.
+func (s *shard) pop() {
+	if s.granted == nil {
+		s.holding.slots.Pop()
+		return
+	}
+	s.granted.line.pop()
 }
 
 // send sends what waits, first in first out, while there are connections. A slot that waited for a connection is not

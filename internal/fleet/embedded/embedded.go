@@ -35,8 +35,8 @@ import (
 )
 
 // tick is how often lifetimes are reduced by the time that has passed. A key may end a tick too early, because a whole
-// tick is subtracted from a lifetime that was set in the middle of it. It may also end a tick too late, or later on a
-// machine with no time for the ticker.
+// tick is subtracted from a lifetime that was set in the middle of it. It may also end a tick too late, or
+// later if the ticker is late.
 const tick = 50 * time.Millisecond
 
 // Server is a running server. Its methods are safe for concurrent use.

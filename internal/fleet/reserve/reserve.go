@@ -6,13 +6,17 @@
 //
 //	reading            from the run: its clock, identity, right, and what it needs
 //	reading.Raise(…)   to the ledger, which answers with a Grant
-//	reading.Right(…)   to the run, which refuses it if it is another server than in the reading
+//	reading.Granted(…) to the run, which refuses it if it is another server than in the reading
 //	the order          to the run, which refuses a law above its right
 //
 // The ledger is asked before the run may send more. It is given room back after every worker sends less.
 package reserve
 
-import "github.com/loadctl/loadctl/pacer"
+import (
+	"slices"
+
+	"github.com/loadctl/loadctl/pacer"
+)
 
 // Times, µs.
 const (
@@ -23,8 +27,8 @@ const (
 	Endless = pacer.Endless
 )
 
-// A Budget is what all runs together may send at an endpoint. Every run carries a copy. Of two with the same name the one
-// with the higher version counts.
+// A Budget is what all runs together may send at the endpoints that its name fits. Every run carries copies of those that
+// fit its endpoint. Of two with the same name the one with the higher version counts.
 type Budget struct {
 	Name    string // HOST:PORT, HOST, *.DOMAIN for all its hosts together, or * for each other host; "" = there is none
 	Rate    int64  // requests per 1,000,000 s; Endless = no budget
@@ -47,19 +51,19 @@ type Reading struct {
 	At       int64  // µs of the run's clock
 	Identity string
 	Right    Right
-	Budget   Budget
-	Raised   int64 // when the right got its version, µs of the run's clock
-	Need     int64 // the highest rate at which a worker may send, now or by the plan
-	Settled  bool  // Need is exact: no worker can know a law that this server does not
+	Budgets  []Budget // that fit the host
+	Raised   int64    // when the right got its version, µs of the run's clock
+	Need     int64    // the highest rate at which a worker may send, now or by the plan
+	Settled  bool     // Need is exact: no worker can know a law that this server does not
 }
 
 // An Ask is a call of the ledger for the row of a run.
 type Ask struct {
-	Host   string // HOST or HOST:PORT
-	Run    string
-	Want   int64 // the rate; lower than before, it gives room back
-	Right  Right // the run's copy
-	Budget Budget
+	Host    string // HOST or HOST:PORT
+	Run     string
+	Want    int64 // the rate; lower than before, it gives room back
+	Right   Right // the run's copy
+	Budgets []Budget
 }
 
 // A Grant is the ledger's answer. Status is OK; FULL, there is no room for what was wanted, all else is as it was; QUIET,
@@ -69,9 +73,10 @@ type Grant struct {
 	Rate    int64
 	Version int64 // of the row; 0 = there is no row
 	End     int64
-	Budget  Budget
-	Cap     int64 // the run has to come down to this rate; 0 = it has not
-	Left    int64 // room that is left for the run, FULL only
+	Budgets []Budget // that fit the host, by name
+	Bounded bool     // one of them bounds the rate, or is frozen
+	Cap     int64    // the run has to come down to this rate; 0 = it has not
+	Left    int64    // room that is left for the run, FULL only
 }
 
 // Renew asks for what the run has, or for what it needs if its right is to be verified.
@@ -80,35 +85,49 @@ func (r Reading) Renew() Ask {
 	if r.Right.Until == 0 {
 		want = max(want, r.Need)
 	}
-	return Ask{r.Host, r.Run, want, r.Right, r.Budget}
+	return Ask{r.Host, r.Run, want, r.Right, r.Budgets}
 }
 
 // Raise asks for the right to send at a rate.
 func (r Reading) Raise(rate int64) Ask {
-	return Ask{r.Host, r.Run, max(rate, r.Right.Rate, r.Need), r.Right, r.Budget}
+	return Ask{r.Host, r.Run, max(rate, r.Right.Rate, r.Need), r.Right, r.Budgets}
 }
 
-// Granted returns the right that follows from the answer. It counts from the reading, because the answer may be late. ok
-// is false if the ledger has no row of the run.
+// Granted returns the right that follows from the answer. It counts from the reading, because the answer may be late. At
+// an endpoint without a budget it has no end. If there is a budget now, and no room for the run, such a right is over. ok is
+// false if nothing follows.
 func (r Reading) Granted(g Grant) (right Right, ok bool) {
+	if g.Version == 0 {
+		right = r.Right
+		right.Until = r.At
+		return right, g.Bounded && r.Right.Until == Endless && r.Right.Version > 0
+	}
 	until := Endless
-	if g.Budget.Rate < Endless || g.Budget.Frozen {
+	if g.Bounded {
 		until = r.At + TTL - Margin
 	}
-	return Right{g.Rate, g.Version, until, g.End}, g.Version > 0
+	return Right{g.Rate, g.Version, until, g.End}, true
 }
+
+// Late reports whether it is too late at a time of the run's clock to store what followed from the reading: the row may be
+// over.
+func (r Reading) Late(now int64) bool { return now > r.At+TTL-Margin }
 
 // Surplus reports whether the right is higher than it has to be, and nobody is about to use the rest.
 func (r Reading) Surplus(limit int64) bool {
 	return r.Settled && r.Right.Until > 0 && r.Need < r.Right.Rate && (r.At-r.Raised >= Unused || limit > 0 && r.Need <= limit)
 }
 
-// Peak returns the highest rate of pieces, rounded up to whole requests per 1,000,000 s.
-func Peak(pieces []pacer.Piece) int64 {
-	most := int64(0)
-	for _, p := range pieces {
-		rate, den := max(p.R0, p.R1), p.Den
-		most = max(most, rate/den*1_000_000+(rate%den*1_000_000+den-1)/den)
+// Frozen reports whether one of the budgets is frozen.
+func (g Grant) Frozen() bool {
+	return slices.ContainsFunc(g.Budgets, func(b Budget) bool { return b.Frozen })
+}
+
+// Version returns the highest version of budgets. The ledger's versions only grow, so a run that knows it knows all that
+// are older.
+func Version(budgets []Budget) (most int64) {
+	for _, b := range budgets {
+		most = max(most, b.Version)
 	}
 	return most
 }

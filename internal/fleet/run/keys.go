@@ -37,7 +37,7 @@ func KeysOf(name string) Keys {
 	}
 }
 
-// RemovedOf returns the key that notifies the workers of a run that it was removed and not lost.
+// RemovedOf returns the key by which the workers see of a run that it was removed and not lost.
 func (k Keys) RemovedOf(uid string) string { return k.Removed + ":" + uid }
 
 // Change returns the KEYS of the scripts that work on the budget.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
-	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
@@ -116,26 +115,6 @@ func (r *Run) WithClient(client rdb.Client) *Run {
 	over := *r
 	over.Client = client
 	return &over
-}
-
-// makeState makes the state of a run, or finds the existing one. laws are what a worker knows of a run that Redis has
-// lost. The reply is that of the make script.
-func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
-	p, err := asked.Plan()
-	if err != nil {
-		return nil, err
-	}
-	limit := ""
-	if asked.HasLimiter() {
-		limit = asked.LimiterConfig()
-	}
-	known, plans := lease.PackLaws(laws)
-	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.Pieces, Loop: p.Loop}).String(),
-		asked.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), asked.Deadman.Microseconds(), p.Seed, limit, r.Keys.Control, known}
-	for _, plan := range plans {
-		args = append(args, plan)
-	}
-	return lua.Make().Run(ctx, client, r.Keys.Make(), args...).StringSlice()
 }
 
 // core returns the numbers of a run by their names (lua/table.go).

@@ -18,6 +18,7 @@ var unquoted = regexp.MustCompile(`^[A-Za-z/](?:[A-Za-z0-9_./*+=%&;@~()$!-]|://|
 
 // text returns a text that is quoted if it has to be.
 func text(s string) *yaml.Node {
+	s = strings.ToValidUTF8(s, "\uFFFD") // a document has no other bytes; what must keep them is in files of its own
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Style: yaml.DoubleQuotedStyle}
 	switch strings.ToLower(s) {
 	case "true", "false", "null", "yes", "no", "on", "off", "y", "n":

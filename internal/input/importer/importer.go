@@ -6,7 +6,7 @@
 //	os.WriteFile("shop.yaml", text, 0o600)
 //
 // Guarantees: the same input makes the same text. workload.YAML reads it, and its steps are valid requests. Values of
-// headers, parameters and fields whose names show a secret are not in it, unless it is made of targets or of a log:
+// headers, parameters and fields whose names suggest a secret are not in it, unless it is made of targets or of a log:
 // then those of headers are not. Memory is bounded: see Most. It opens no files but those that a
 // curl command names with -F, and those of bodies.
 package importer

@@ -71,7 +71,7 @@ func TestNoTakes(t *testing.T) {
 	}
 }
 
-// TestSecretsOfRequests: fields and parameters whose names show a secret are columns of a data file, one for each
+// TestSecretsOfRequests: fields and parameters whose names suggest a secret are columns of a data file, one for each
 // value.
 func TestSecretsOfRequests(t *testing.T) {
 	for command, want := range map[string][]string{

@@ -16,20 +16,19 @@ type rule struct {
 
 func rules() []rule {
 	return []rule{
-		{"lease-ends", 248, model.WithoutBudget{LeaseEnds: true}},
-		{"law", 43, model.WithoutBudget{Law: true}},
-		{"lowers", 3, model.WithoutBudget{Lowers: true}},
-		{"settled", 43, model.WithoutBudget{Settled: true}},
-		{"version", 95, model.WithoutBudget{Version: true}},
-		{"anchor", 248, model.WithoutBudget{Anchor: true}},
-		{"identity", 3769, model.WithoutBudget{Identity: true}},
-		{"verify", 3419, model.WithoutBudget{Verify: true}},
-		{"quiet", 13, model.WithoutBudget{Quiet: true}},
-		{"claim", 1164, model.WithoutBudget{Claim: true}},
-		{"newest", 1, model.WithoutBudget{Newest: true}},
-		{"read", 1, model.WithoutBudget{Read: true}},
-		{"newcomer", 1, model.WithoutBudget{Newcomer: true}},
-		{"carry", 53, model.WithoutBudget{Carry: true}},
+		{"lease-ends", 26, model.WithoutBudget{LeaseEnds: true}},
+		{"law", 3, model.WithoutBudget{Law: true}},
+		{"lowers", 13, model.WithoutBudget{Lowers: true}},
+		{"settled", 3, model.WithoutBudget{Settled: true}},
+		{"version", 8, model.WithoutBudget{Version: true}},
+		{"anchor", 26, model.WithoutBudget{Anchor: true}},
+		{"identity", 6745, model.WithoutBudget{Identity: true}},
+		{"verify", 2557, model.WithoutBudget{Verify: true}},
+		{"quiet", 2, model.WithoutBudget{Quiet: true}},
+		{"claim", 391, model.WithoutBudget{Claim: true}},
+		{"newest", 1893, model.WithoutBudget{Newest: true}},
+		{"late", 6580, model.WithoutBudget{Late: true}},
+		{"carry", 13, model.WithoutBudget{Carry: true}},
 	}
 }
 

@@ -2,6 +2,7 @@ package budgetsim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
@@ -11,7 +12,7 @@ import (
 // A ledger that has forgotten rows caps the rows only after that time.
 const (
 	slow     = reserve.TTL + 8*second
-	back     = 15 * second // until an emptied ledger has its budget back, and newcomers obey it
+	back     = reserve.TTL + 17*second // until newcomers of an emptied ledger obey the budget that runs have brought back
 	slowLost = slow + reserve.TTL + hold + 8*second
 )
 
@@ -79,7 +80,7 @@ func (w *world) look() {
 	if allowed >= reserve.Endless {
 		return
 	}
-	if w.emptied > 0 && w.now < w.emptied+back {
+	if w.emptied > 0 && w.now < w.emptied+back && slices.ContainsFunc(w.runs, func(r *run) bool { return r.madeAt > w.emptied }) {
 		return
 	}
 	w.most = max(w.most, sum*1000/max(1, allowed))

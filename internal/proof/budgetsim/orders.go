@@ -13,7 +13,7 @@ type Order struct {
 }
 
 // issue carries out an order.
-func (w *world) issue(n int, o Order) {
+func (w *world) issue(o Order) {
 	steps := 0
 	next := func(do func()) { // the next step, if the command still lives
 		if steps++; o.dies > 0 && steps > o.dies {
@@ -91,7 +91,7 @@ func (w *world) create(r *run, next func(func())) {
 						return
 					}
 					next(func() {
-						w.ask(r.reachable, func() any { return r.create(identity, right, g.Budget) }, func(any, bool) {})
+						w.ask(r.reachable, func() any { return r.create(reading, right, g.Budgets) }, func(any, bool) {})
 					})
 				})
 			})
@@ -122,7 +122,7 @@ func (w *world) setRate(r *run, rate int64, next func(func()), tries int) {
 						}
 						if w.without.Lowers && rate < reading.Right.Rate {
 							reading.Right.Rate = rate
-							w.askLedger(nil, reserve.Ask{Host: host, Run: r.name, Want: rate, Right: reading.Right, Budget: reading.Budget}, func(reserve.Grant, bool) {})
+							w.askLedger(nil, reserve.Ask{Host: host, Run: r.name, Want: rate, Right: reading.Right, Budgets: reading.Budgets}, func(reserve.Grant, bool) {})
 						}
 					})
 				})
@@ -142,7 +142,7 @@ func (w *world) setRate(r *run, rate int64, next func(func()), tries int) {
 						return
 					}
 					next(func() {
-						w.ask(r.reachable, func() any { return r.store(reading, right, g.Budget) }, func(x any, ok bool) {
+						w.ask(r.reachable, func() any { return r.store(reading, right, g.Budgets) }, func(x any, ok bool) {
 							if stored, _ := x.(bool); ok && stored || w.without.Law {
 								order()
 							}

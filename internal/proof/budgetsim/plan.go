@@ -81,6 +81,21 @@ func Draw(seed uint64) Plan {
 		p.LedgerDown = append(p.LedgerDown, d.span(p.Length, 25*second))
 	}
 	p.LedgerFaults = d.faults(p.Length, 0.4)
+	if d.chance(0.2) { // the budget comes later; until then the ledger must have all rows, so no run is cut off from it
+		p.LedgerFaults, p.LedgerDown, p.Suspended = nil, nil, 0
+		p.Orders[0].at = d.between(25*second, 60*second)
+		for i := range p.Runs {
+			for j := range p.Runs[i].Workers {
+				p.Runs[i].Workers[j].CutLedger = nil
+			}
+		}
+	}
+	for _, f := range p.LedgerFaults { // somebody creates a run before the budget is back
+		if f.kind == "empty" {
+			p.Runs = append(p.Runs, d.run(p.Length, budget))
+			p.Orders = append(p.Orders, Order{at: f.at + d.between(1, 3*second), kind: "create", run: len(p.Runs) - 1})
+		}
+	}
 	return p
 }
 

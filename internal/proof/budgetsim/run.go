@@ -22,7 +22,7 @@ type state struct {
 	identity, seen string
 	laws           []law // the newest is the last one
 	right          reserve.Right
-	budget         reserve.Budget
+	budgets        []reserve.Budget
 	raised         int64
 	grace          int64 // until when workers may know laws or have leases that this server does not know
 	last           int64
@@ -51,6 +51,7 @@ type run struct {
 	lock    string // the worker that is the judge
 	locked  int64
 	made    bool
+	madeAt  int64
 }
 
 func newRun(w *world, p RunPlan, i int) *run {
@@ -111,7 +112,7 @@ func (r *run) enter() *state {
 	return s
 }
 
-// doubt: this server may have forgotten the right, laws and leases.
+// doubt notes that this server may have forgotten the right, laws and leases.
 func (s *state) doubt(r *run) {
 	s.grace = s.last + hold + second
 	if !r.without.Verify {
@@ -150,7 +151,7 @@ func (r *run) reading() (reserve.Reading, bool) {
 	if s == nil {
 		return reserve.Reading{}, false
 	}
-	x := reserve.Reading{Host: host, Run: r.name, At: s.last, Identity: s.seen, Right: s.right, Budget: s.budget, Raised: s.raised, Need: s.need(), Settled: s.last >= s.grace}
+	x := reserve.Reading{Host: host, Run: r.name, At: s.last, Identity: s.seen, Right: s.right, Budgets: s.budgets, Raised: s.raised, Need: s.need(), Settled: s.last >= s.grace}
 	if r.without.Settled {
 		x.Settled, x.Need = true, s.newest().rate
 	}
@@ -159,23 +160,25 @@ func (r *run) reading() (reserve.Reading, bool) {
 
 // store stores a right and a budget. It refuses those that were asked for by a reading of another server, or of another
 // right.
-func (r *run) store(read reserve.Reading, right reserve.Right, budget reserve.Budget) bool {
+func (r *run) store(read reserve.Reading, right reserve.Right, budgets []reserve.Budget) bool {
 	s := r.enter()
 	if s == nil || read.Identity != s.seen && !r.without.Identity {
 		return false
 	}
-	if (read.Right.Version != s.right.Version || read.Right.Rate != s.right.Rate) && !r.without.Read {
+	if (read.Right.Version != s.right.Version || read.Right.Rate != s.right.Rate) || read.Late(s.last) && !r.without.Late {
 		return false
 	}
 	if r.without.Anchor && right.Until < reserve.Endless {
 		right.Until = s.last + reserve.TTL - reserve.Margin
 	}
-	if budget.Version > s.budget.Version {
-		s.budget = budget
+	if reserve.Version(budgets) > reserve.Version(s.budgets) {
+		s.budgets = budgets
 	}
 	switch {
 	case right.Version > s.right.Version || r.without.Version:
 		s.right, s.raised = right, s.last
+	case right.Version == s.right.Version && s.right.Until == reserve.Endless: // there is a budget now
+		s.right.Until = right.Until
 	case right.Version == s.right.Version:
 		s.right.Rate, s.right.Until, s.right.End = min(s.right.Rate, right.Rate), max(s.right.Until, right.Until), max(s.right.End, right.End)
 	}
@@ -207,7 +210,7 @@ func (r *run) order(rate int64) string {
 		return "ENDED"
 	case rate > s.newest().rate && !r.without.Law && (rate > s.right.Rate || s.right.Until <= s.last):
 		return "RETRY"
-	case rate > s.newest().rate && s.budget.Frozen:
+	case rate > s.newest().rate && (reserve.Grant{Budgets: s.budgets}).Frozen():
 		return "FROZEN"
 	}
 	r.trace(r.name, "rate %d", rate)
@@ -224,15 +227,15 @@ func (r *run) order(rate int64) string {
 }
 
 // create makes the run with a right.
-func (r *run) create(identity string, right reserve.Right, budget reserve.Budget) bool {
-	if r.made || identity != r.identity() && !r.without.Identity {
+func (r *run) create(read reserve.Reading, right reserve.Right, budgets []reserve.Budget) bool {
+	if r.made || read.Identity != r.identity() && !r.without.Identity || read.Late(r.clock()) && !r.without.Late {
 		return false
 	}
-	r.made = true
+	r.made, r.madeAt = true, r.now
 	if r.without.Anchor && right.Until < reserve.Endless {
 		right.Until = r.clock() + reserve.TTL - reserve.Margin
 	}
-	r.state = &state{identity: identity, seen: r.identity(), last: r.clock(), right: right, budget: budget, raised: r.clock(),
+	r.state = &state{identity: read.Identity, seen: r.identity(), last: r.clock(), right: right, budgets: budgets, raised: r.clock(),
 		laws: []law{{r.clock(), r.clock() + ahead, r.Rate}}, leases: map[string]leased{}}
 	r.trace(r.name, "is made, rate %d, right %+v", r.Rate, right)
 	for _, w := range r.workers {
@@ -242,11 +245,11 @@ func (r *run) create(identity string, right reserve.Right, budget reserve.Budget
 }
 
 // restore makes the run again of what a worker knows.
-func (r *run) restore(laws []law, right reserve.Right, budget reserve.Budget) {
+func (r *run) restore(laws []law, right reserve.Right, budgets []reserve.Budget) {
 	r.n++
 	newest := laws[len(laws)-1]
 	laws = append(slices.Clone(laws), law{newest.id + 1, r.clock(), newest.rate}) // the clock may be any other
-	r.state = &state{seen: r.identity(), last: r.clock(), right: right, budget: budget, laws: laws, leases: map[string]leased{}}
+	r.state = &state{seen: r.identity(), last: r.clock(), right: right, budgets: budgets, laws: laws, leases: map[string]leased{}}
 	r.state.doubt(r)
 	r.trace(r.name, "is restored")
 }

@@ -61,7 +61,7 @@ func (s *ledgerServer) fault(f fault) {
 func (w *world) carried() bool {
 	for _, r := range w.runs {
 		for _, x := range r.workers {
-			if x.begun && !x.dead && x.budget.Version > 0 {
+			if x.begun && !x.dead && reserve.Version(x.budgets) > 0 {
 				return true
 			}
 		}

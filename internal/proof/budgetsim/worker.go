@@ -10,15 +10,15 @@ import (
 type worker struct {
 	*run
 	WorkerPlan
-	name   string
-	begun  bool
-	began  int64
-	dead   bool
-	laws   []law
-	until  int64 // of its lease, µs of the run's clock as it knows it
-	skew   int64 // of the run's clock, as it knows it
-	right  reserve.Right
-	budget reserve.Budget
+	name    string
+	begun   bool
+	began   int64
+	dead    bool
+	laws    []law
+	until   int64 // of its lease, µs of the run's clock as it knows it
+	skew    int64 // of the run's clock, as it knows it
+	right   reserve.Right
+	budgets []reserve.Budget
 }
 
 func (w *worker) reaches() bool { return w.begun && !w.dead && w.reachable() && !within(w.now, w.Cut) }
@@ -43,11 +43,11 @@ func (w *worker) learn(laws []law) {
 
 // reply is what a renewal brings.
 type reply struct {
-	until  int64
-	skew   int64
-	laws   []law
-	right  reserve.Right
-	budget reserve.Budget
+	until   int64
+	skew    int64
+	laws    []law
+	right   reserve.Right
+	budgets []reserve.Budget
 }
 
 // renew leases again, once a period.
@@ -55,28 +55,28 @@ func (w *worker) renew() {
 	if w.dead {
 		return
 	}
-	laws, right, budget := slices.Clone(w.laws), w.right, w.budget
+	laws, right, budgets := slices.Clone(w.laws), w.right, w.budgets
 	known := int64(0)
 	if len(laws) > 0 {
 		known = laws[len(laws)-1].id
 	}
 	w.ask(w.reaches, func() any {
 		if w.state == nil && len(laws) > 0 {
-			w.restore(laws, right, budget)
+			w.restore(laws, right, budgets)
 		}
-		return w.lease(w.name, known, laws, right, budget)
+		return w.lease(w.name, known, laws, right, budgets)
 	}, func(x any, ok bool) {
 		if r, _ := x.(reply); ok && r.laws != nil && !w.dead {
 			w.learn(r.laws)
 			w.until = max(w.until+r.skew-w.skew, r.until)
-			w.skew, w.right, w.budget = r.skew, r.right, r.budget
+			w.skew, w.right, w.budgets = r.skew, r.right, r.budgets
 		}
 		w.after(period, w.renew)
 	})
 }
 
 // lease is the script of a renewal.
-func (r *run) lease(name string, known int64, laws []law, right reserve.Right, budget reserve.Budget) reply {
+func (r *run) lease(name string, known int64, laws []law, right reserve.Right, budgets []reserve.Budget) reply {
 	s := r.enter()
 	if s == nil {
 		return reply{}
@@ -95,8 +95,8 @@ func (r *run) lease(name string, known int64, laws []law, right reserve.Right, b
 			s.right.Until = right.Until
 		}
 	}
-	if budget.Version > s.budget.Version && !r.without.Carry {
-		s.budget = budget
+	if reserve.Version(budgets) > reserve.Version(s.budgets) && !r.without.Carry {
+		s.budgets = budgets
 	}
 	until := s.last + hold
 	if !r.without.LeaseEnds {
@@ -107,7 +107,7 @@ func (r *run) lease(name string, known int64, laws []law, right reserve.Right, b
 	}
 	old := s.leases[name]
 	s.leases[name] = leased{max(old.until, s.last+hold), max(known, old.known)}
-	return reply{until, r.skew, slices.Clone(s.laws), s.right, s.budget}
+	return reply{until, r.skew, slices.Clone(s.laws), s.right, s.budgets}
 }
 
 // sending returns what the worker may send now.
@@ -161,10 +161,10 @@ func (w *worker) keep(r reserve.Reading, a reserve.Ask, then func()) {
 		}
 		w.after(w.step(), func() {
 			w.ask(w.reaches, func() any {
-				stored := w.store(r, right, g.Budget)
-				if g.Cap > 0 && g.Cap < r.Need || g.Budget.Frozen && r.Need > 0 {
+				stored := w.store(r, right, g.Budgets)
+				if g.Cap > 0 && g.Cap < r.Need || g.Frozen() && r.Need > 0 {
 					limit := g.Cap
-					if g.Budget.Frozen {
+					if g.Frozen() {
 						limit = 0
 					}
 					if s := w.enter(); s != nil && s.newest().rate > limit {
@@ -173,7 +173,7 @@ func (w *worker) keep(r reserve.Reading, a reserve.Ask, then func()) {
 				}
 				return stored
 			}, func(any, bool) {
-				if w.dead || !r.Surplus(g.Cap) || g.Budget.Frozen {
+				if w.dead || !r.Surplus(g.Cap) || g.Frozen() {
 					then()
 					return
 				}
@@ -198,7 +198,7 @@ func (w *worker) giveBack(r reserve.Reading, version int64, then func()) {
 			return
 		}
 		w.after(w.step(), func() {
-			w.askLedger(w.CutLedger, reserve.Ask{Host: r.Host, Run: r.Run, Want: right.Rate, Right: right, Budget: r.Budget}, func(reserve.Grant, bool) { then() })
+			w.askLedger(w.CutLedger, reserve.Ask{Host: r.Host, Run: r.Run, Want: right.Rate, Right: right, Budgets: r.Budgets}, func(reserve.Grant, bool) { then() })
 		})
 	})
 }

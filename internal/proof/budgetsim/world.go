@@ -142,8 +142,8 @@ func Run(p Plan, without model.WithoutBudget) Result {
 	for _, f := range p.LedgerFaults {
 		w.after(f.at, func() { w.ledger.fault(f) })
 	}
-	for i, o := range p.Orders {
-		w.after(o.at, func() { w.issue(i, o) })
+	for _, o := range p.Orders {
+		w.after(o.at, func() { w.issue(o) })
 	}
 	var look func()
 	look = func() {

@@ -35,7 +35,6 @@ type Row struct {
 	Cap                int64         // the run has to come down to this; 0 = it has not
 	Reported           int64         // the version of the budget that the run knows
 	Claim              reserve.Right // what it was believed by this server; its Version is 0 if it was not
-	Newcomer           bool          // it came while this ledger may have forgotten a budget, and there was none
 }
 
 // WithoutBudget switches off rules of budgets, to show that each is needed.
@@ -52,8 +51,7 @@ type WithoutBudget struct {
 	Claim     bool // a claim is believed however old its row is
 	Carry     bool // runs do not bring the budget back
 	Newest    bool // a late copy of a claim is believed
-	Read      bool // a right is stored also if the run's has changed since it was read
-	Newcomer  bool // who came before the budget was back keeps its rate
+	Late      bool // a right is stored however old the reading is
 }
 
 // NewLedger returns a ledger without budgets, on a server with an identity that never had one.
@@ -97,8 +95,7 @@ func (l *Ledger) advance(now int64) {
 	maps.DeleteFunc(l.rows, func(_ place, r *Row) bool { return r.End < l.now })
 	if l.quiet > 0 && l.now >= l.quiet { // rows may have come back that are too high together
 		l.quiet = 0
-		for at, r := range l.rows {
-			r.Newcomer = false
+		for at := range l.rows {
 			l.capRows(l.group(at.host))
 		}
 	}
@@ -115,38 +112,58 @@ func (l *Ledger) fresh(least int64) int64 {
 	return l.version
 }
 
-// budget returns the budget of a host, and its name: the host; the host without its port; the longest pattern *.DOMAIN that
-// fits; or *, the budget that each other host has for itself.
-func (l *Ledger) budget(host string) (name string, b reserve.Budget) {
-	name, _, port := strings.Cut(host, ":")
-	if b, ok := l.budgets[host]; ok && port {
-		return host, b
+// fit returns the names of budgets that fit a host, the narrowest first: HOST:PORT, HOST, *.DOMAIN, longer ones first, and *.
+func fit(host string) []string {
+	name := bare(host)
+	names := []string{host}
+	if name != host {
+		names = append(names, name)
 	}
-	if b, ok := l.budgets[name]; ok {
-		return name, b
-	}
-	for rest := name; ; {
-		_, after, more := strings.Cut(rest, ".")
-		if !more {
-			break
+	for rest, more := name, true; more; {
+		if _, rest, more = strings.Cut(rest, "."); more {
+			names = append(names, "*."+rest)
 		}
-		if b, ok := l.budgets["*."+after]; ok {
-			return "*." + after, b
-		}
-		rest = after
 	}
-	if b, ok := l.budgets["*"]; ok {
-		return "*", b
-	}
-	return "", reserve.Budget{Rate: reserve.Endless}
+	return append(names, "*")
 }
 
-// group returns what shares a budget with a host: the name of the budget, or the host if it has its own or none.
-func (l *Ledger) group(host string) string {
-	if name, _ := l.budget(host); name != "" && name != "*" {
-		return name
+// bare returns a host without its port. The host may be an IPv6 address in brackets.
+func bare(host string) string {
+	if end := strings.Index(host, "]"); end >= 0 {
+		return host[:end+1]
 	}
-	return host
+	name, _, _ := strings.Cut(host, ":")
+	return name
+}
+
+// budget returns the rate that a host shares, and with whom: with all that the name of the narrowest budget fits, or with the
+// other ports of the host if that is * or there is none.
+func (l *Ledger) budget(host string) (group string, rate int64) {
+	for _, name := range fit(host) {
+		if b, ok := l.budgets[name]; !ok || b.Rate >= reserve.Endless {
+			continue
+		}
+		if name == "*" {
+			return bare(host), l.budgets[name].Rate
+		}
+		return name, l.budgets[name].Rate
+	}
+	return bare(host), reserve.Endless
+}
+
+// fitting returns the budgets that fit a host, also those that were removed, and whether one is frozen.
+func (l *Ledger) fitting(host string) (all []reserve.Budget, frozen bool) {
+	for _, name := range fit(host) {
+		if b, ok := l.budgets[name]; ok {
+			all, frozen = append(all, b), frozen || b.Frozen
+		}
+	}
+	return all, frozen
+}
+
+func (l *Ledger) group(host string) string {
+	group, _ := l.budget(host)
+	return group
 }
 
 // Reserved returns the sum of the rows of a group, but for one.
@@ -168,8 +185,8 @@ func (l *Ledger) capRows(group string) {
 			continue
 		}
 		r.Cap = 0
-		if _, b := l.budget(at.host); sum > b.Rate {
-			r.Cap = max(1, int64(float64(r.Rate)*(float64(b.Rate)/float64(sum)))) // rounded down
+		if _, rate := l.budget(at.host); sum > rate {
+			r.Cap = max(1, int64(float64(r.Rate)*(float64(rate)/float64(sum)))) // rounded down
 		}
 	}
 }
@@ -192,7 +209,7 @@ func (l *Ledger) Set(now int64, name string, rate int64, cut bool) (version int6
 // above reports whether a group has more rows than its budget allows.
 func (l *Ledger) above() bool {
 	for at := range l.rows {
-		if _, b := l.budget(at.host); l.Reserved(l.group(at.host), place{}) > b.Rate {
+		if group, rate := l.budget(at.host); l.Reserved(group, place{}) > rate {
 			return true
 		}
 	}
@@ -207,7 +224,7 @@ func (l *Ledger) capAll() {
 	}
 }
 
-// Freeze stops all sending at the endpoints of a budget, or allows it again.
+// Freeze stops all sending at the endpoints that a name fits, or allows it again. There need not be a budget.
 func (l *Ledger) Freeze(now int64, name string, frozen bool) {
 	l.advance(now)
 	old, ok := l.budgets[name]
@@ -225,11 +242,6 @@ func (l *Ledger) adopt(b reserve.Budget) {
 	}
 	l.budgets[b.Name], l.version = b, max(l.version, b.Version)
 	l.capAll()
-	for at, r := range l.rows {
-		if name, _ := l.budget(at.host); r.Newcomer && name == b.Name && !l.Without.Newcomer {
-			r.Cap = 1 // there may be no room at all
-		}
-	}
 }
 
 // Knows reports whether the ledger has this version of a budget or a later one, and whether every run of the budget knows
@@ -240,7 +252,7 @@ func (l *Ledger) Knows(now int64, name string, version int64) (known, done bool)
 		return false, false
 	}
 	for at, r := range l.rows {
-		if got, b := l.budget(at.host); got == name && (r.Reported < b.Version || r.Cap > 0) {
+		if slices.Contains(fit(at.host), name) && (r.Reported < l.budgets[name].Version || r.Cap > 0) {
 			return true, false
 		}
 	}
@@ -262,15 +274,19 @@ func (l *Ledger) Rows(host string) (runs []string) {
 func (l *Ledger) Ask(now int64, a reserve.Ask) reserve.Grant {
 	l.advance(now)
 	if !l.Without.Carry {
-		l.adopt(a.Budget)
+		for _, b := range a.Budgets {
+			l.adopt(b)
+		}
 	}
 	at := place{a.Host, a.Run}
-	name, budget := l.budget(a.Host)
-	budget.Name = name
+	budgets, frozen := l.fitting(a.Host)
+	_, rate := l.budget(a.Host)
+	answer := reserve.Grant{Budgets: budgets, Bounded: frozen || rate < reserve.Endless}
 	row, status := l.rows[at], "OK"
 	switch {
 	case row == nil && a.Want == 0:
-		return reserve.Grant{Status: status, Budget: budget}
+		answer.Status = status
+		return answer
 	case row == nil:
 		row = &Row{}
 		l.rows[at] = row
@@ -284,20 +300,21 @@ func (l *Ledger) Ask(now int64, a reserve.Ask) reserve.Grant {
 	}
 	left := int64(0)
 	if a.Want > row.Rate {
-		if status, left = l.raise(at, a.Want, row, budget); status == "OK" {
+		if status, left = l.raise(at, a.Want, row); status == "OK" {
 			row.Rate, row.Version = a.Want, l.fresh(row.Version)
-			row.Newcomer = row.Newcomer || l.quiet > 0
 		}
 	}
+	answer.Status, answer.Left = status, left
 	if row.Rate == 0 {
 		delete(l.rows, at)
-		return reserve.Grant{Status: status, Budget: budget, Left: left}
+		return answer
 	}
 	if row.Rate <= row.Cap {
 		row.Cap = 0
 	}
-	row.Reported, row.End = a.Budget.Version, l.now+reserve.TTL
-	return reserve.Grant{Status: status, Rate: row.Rate, Version: row.Version, End: row.End, Budget: budget, Cap: row.Cap, Left: left}
+	row.Reported, row.End = reserve.Version(a.Budgets), l.now+reserve.TTL
+	answer.Rate, answer.Version, answer.End, answer.Cap = row.Rate, row.Version, row.End, row.Cap
+	return answer
 }
 
 // believe takes what a run says of a row that this server may have forgotten. Such a call may be a late copy, from before
@@ -315,17 +332,19 @@ func (l *Ledger) believe(row *Row, r reserve.Right) {
 }
 
 // raise reports whether there is room for what is wanted, and how much room there is.
-func (l *Ledger) raise(at place, want int64, row *Row, b reserve.Budget) (status string, left int64) {
-	left = max(0, b.Rate-l.Reserved(l.group(at.host), at))
+func (l *Ledger) raise(at place, want int64, row *Row) (status string, left int64) {
+	group, rate := l.budget(at.host)
+	_, frozen := l.fitting(at.host)
+	left = max(0, rate-l.Reserved(group, at))
 	if row.Cap > 0 {
 		left = min(left, row.Cap)
 	}
 	switch {
-	case b.Name == "":
+	case frozen:
+		return "FROZEN", left
+	case rate >= reserve.Endless:
 	case l.quiet > 0:
 		return "QUIET", left
-	case b.Frozen:
-		return "FROZEN", left
 	case want > left:
 		return "FULL", left
 	}

@@ -36,11 +36,17 @@ func (s *ledgerScripts) call(script *redis.Script, now int64, args ...any) []str
 
 func (s *ledgerScripts) Ask(now int64, a reserve.Ask) reserve.Grant {
 	s.t.Helper()
-	got := s.call(s.ask, now, a.Host, a.Run, a.Want, a.Right.Rate, a.Right.Version, a.Right.End,
-		a.Budget.Name, a.Budget.Rate, asNumber(a.Budget.Frozen), a.Budget.Version, "")
+	args := []any{a.Host, a.Run, a.Want, a.Right.Rate, a.Right.Version, a.Right.End, ""}
+	for _, b := range a.Budgets {
+		args = append(args, b.Name, b.Rate, asNumber(b.Frozen), b.Version)
+	}
+	got := s.call(s.ask, now, args...)
 	n := func(i int) int64 { x, _ := strconv.ParseInt(got[i], 10, 64); return x }
-	return reserve.Grant{Status: got[0], Rate: n(1), Version: n(2), End: n(3),
-		Budget: reserve.Budget{Name: got[4], Rate: n(5), Frozen: n(6) == 1, Version: n(7)}, Cap: n(8), Left: n(9)}
+	g := reserve.Grant{Status: got[0], Rate: n(1), Version: n(2), End: n(3), Bounded: n(4) == 1, Cap: n(5), Left: n(6)}
+	for i := 8; i < len(got); i += 4 {
+		g.Budgets = append(g.Budgets, reserve.Budget{Name: got[i], Rate: n(i + 1), Frozen: n(i+2) == 1, Version: n(i + 3)})
+	}
+	return g
 }
 
 func asNumber(on bool) int {
@@ -69,8 +75,8 @@ func (s *ledgerScripts) rows() (out []string) {
 
 func modelRows(l *Ledger) (out []string) {
 	for at, r := range l.rows {
-		out = append(out, fmt.Sprintf("%s %s rate %d version %d ending %d cap %d reported %d claim %d claimEnd %d newcomer %d",
-			at.host, at.run, r.Rate, r.Version, r.End, r.Cap, r.Reported, r.Claim.Version, r.Claim.End, asNumber(r.Newcomer)))
+		out = append(out, fmt.Sprintf("%s %s rate %d version %d ending %d cap %d reported %d claim %d claimEnd %d",
+			at.host, at.run, r.Rate, r.Version, r.End, r.Cap, r.Reported, r.Claim.Version, r.Claim.End))
 	}
 	slices.Sort(out)
 	return out
@@ -104,9 +110,9 @@ func playLedger(t *testing.T, s *ledgerScripts, rng *rand.Rand) {
 	s.identity = "server1"
 	l := NewLedger("", now).Empty(s.identity, now)
 	s.call(s.budget, now, "*", "known", 0) // a server begins with its first call
-	hosts := []string{"api.example.com", "api.example.com:8443", "www.example.com", "other.test", "third.test:80"}
-	names := []string{"api.example.com", "api.example.com:8443", "*.example.com", "*.com", "*", "other.test"}
-	rights, budgets := map[place]reserve.Right{}, map[string]reserve.Budget{}
+	hosts := []string{"api.example.com", "api.example.com:8443", "www.example.com", "other.test:80", "[::1]:8080", "[::1]"}
+	names := []string{"api.example.com", "api.example.com:8443", "*.example.com", "*.com", "*", "other.test", "[::1]"}
+	rights, budgets := map[place]reserve.Right{}, map[string][]reserve.Budget{}
 	var old []reserve.Right
 	for step := range 150 {
 		now += []int64{0, 1000, rng.Int64N(3_000_000), rng.Int64N(20_000_000)}[rng.IntN(4)]
@@ -168,7 +174,7 @@ func playLedger(t *testing.T, s *ledgerScripts, rng *rand.Rand) {
 			if len(old) > 0 && rng.IntN(10) == 0 {
 				right = old[rng.IntN(len(old))]
 			}
-			ask := reserve.Ask{Host: at.host, Run: at.run, Want: right.Rate, Right: right, Budget: budgets[at.host]}
+			ask := reserve.Ask{Host: at.host, Run: at.run, Want: right.Rate, Right: right, Budgets: budgets[at.host]}
 			switch rng.IntN(4) {
 			case 0:
 				ask.Want = rng.Int64N(60_000_000)
@@ -182,7 +188,7 @@ func playLedger(t *testing.T, s *ledgerScripts, rng *rand.Rand) {
 			if grant.Version > 0 {
 				rights[at] = reserve.Right{Rate: grant.Rate, Version: grant.Version, End: grant.End}
 			}
-			budgets[at.host] = grant.Budget
+			budgets[at.host] = grant.Budgets
 		}
 		if err := differs(what, got, want); err != nil {
 			t.Errorf("step %d: %v", step, err)
