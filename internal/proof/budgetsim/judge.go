@@ -32,21 +32,21 @@ type judged struct {
 // A change of the budget, from a true time on.
 type change struct{ at, to int64 }
 
-func (w *world) budgetIs(rate int64) { w.budgets = append(w.budgets, change{w.now, rate}) }
+func (w *world) budgetIs(rate int64) { w.budgets = append(w.budgets, change{w.Now, rate}) }
 
 func (w *world) frozenIs(frozen bool) {
 	to := int64(0)
 	if frozen {
 		to = 1
 	}
-	w.frozen = append(w.frozen, change{w.now, to})
+	w.frozen = append(w.frozen, change{w.Now, to})
 }
 
 // allowed returns the highest budget that a worker may still obey.
 func (w *world) allowed() int64 {
-	since := w.now - slow
+	since := w.Now - slow
 	if w.forgotten > 0 {
-		since = w.now - slowLost
+		since = w.Now - slowLost
 	}
 	return highest(w.budgets, since, reserve.Endless)
 }
@@ -70,7 +70,7 @@ func (w *world) look() {
 	for _, r := range w.runs {
 		sum += r.sending()
 		for _, x := range r.workers {
-			if x.begun && !x.dead && r.state != nil && x.until <= zero+w.now+x.skew && w.now > x.began+second {
+			if x.begun && !x.dead && r.state != nil && x.until <= zero+w.Now+x.skew && w.Now > x.began+second {
 				w.idle++
 			}
 		}
@@ -80,7 +80,7 @@ func (w *world) look() {
 	if allowed >= reserve.Endless {
 		return
 	}
-	if w.emptied > 0 && w.now < w.emptied+back && slices.ContainsFunc(w.runs, func(r *run) bool { return r.madeAt > w.emptied }) {
+	if w.emptied > 0 && w.Now < w.emptied+back && slices.ContainsFunc(w.runs, func(r *run) bool { return r.madeAt > w.emptied }) {
 		return
 	}
 	w.most = max(w.most, sum*1000/max(1, allowed))
@@ -88,7 +88,7 @@ func (w *world) look() {
 		return
 	}
 	if w.above++; w.worst == "" {
-		w.worst = fmt.Sprintf("at %v all runs may send %d, the budget is %d", time.Duration(w.now)*time.Microsecond, sum, allowed)
+		w.worst = fmt.Sprintf("at %v all runs may send %d, the budget is %d", time.Duration(w.Now)*time.Microsecond, sum, allowed)
 		w.trace("judge", "%s", w.worst)
 	}
 }

@@ -19,7 +19,7 @@ func (w *world) issue(o Order) {
 		if steps++; o.dies > 0 && steps > o.dies {
 			return
 		}
-		w.after(w.step(), do)
+		w.After(w.step(), do)
 	}
 	reach := w.ledger.reachable
 	switch o.kind {
@@ -52,7 +52,7 @@ func (w *world) issue(o Order) {
 
 // insist repeats the command if the ledger has forgotten it before a run knows of it.
 func (w *world) insist(version int64, o Order) {
-	w.after(second, func() {
+	w.After(second, func() {
 		w.ask(w.ledger.reachable, func() any {
 			known, done := w.ledger.state.Knows(w.ledger.clock(), host, version)
 			if !known {
@@ -86,7 +86,7 @@ func (w *world) create(r *run, next func(func())) {
 							if g.Left > 0 {
 								r.Rate = g.Left
 							}
-							w.after(3*second, func() { w.create(r, next) })
+							w.After(3*second, func() { w.create(r, next) })
 						}
 						return
 					}

@@ -60,13 +60,13 @@ func newRun(w *world, p RunPlan, i int) *run {
 		r.workers = append(r.workers, &worker{run: r, WorkerPlan: p.Workers[j], name: fmt.Sprintf("run %d w%d", i, j)})
 	}
 	for _, f := range p.Faults {
-		w.after(f.at, func() { r.fault(f) })
+		w.After(f.at, func() { r.fault(f) })
 	}
 	return r
 }
 
-func (r *run) clock() int64    { return zero + r.now + r.skew }
-func (r *run) reachable() bool { return !within(r.now, r.Down) }
+func (r *run) clock() int64    { return zero + r.Now + r.skew }
+func (r *run) reachable() bool { return !within(r.Now, r.Down) }
 
 func (r *run) identity() string { return fmt.Sprint(r.name, " ", r.n) }
 
@@ -79,7 +79,7 @@ func (r *run) fault(f fault) {
 		r.trace(r.name, "is lost")
 	case f.kind == "replica":
 		replica := r.state.clone()
-		r.after(f.misses, func() {
+		r.After(f.misses, func() {
 			if r.state == nil {
 				return
 			}
@@ -217,7 +217,7 @@ func (r *run) order(rate int64) string {
 	s.laws = append(s.laws, law{max(s.last, s.newest().id+1), s.last + ahead, rate})
 	laws := slices.Clone(s.laws)
 	for _, w := range r.workers { // the message
-		r.after(r.way(), func() {
+		r.After(r.way(), func() {
 			if w.reaches() && r.rng.Float64() >= r.Lose {
 				w.learn(laws)
 			}
@@ -231,7 +231,7 @@ func (r *run) create(read reserve.Reading, right reserve.Right, budgets []reserv
 	if r.made || read.Identity != r.identity() && !r.without.Identity || read.Late(r.clock()) && !r.without.Late {
 		return false
 	}
-	r.made, r.madeAt = true, r.now
+	r.made, r.madeAt = true, r.Now
 	if r.without.Anchor && right.Until < reserve.Endless {
 		right.Until = r.clock() + reserve.TTL - reserve.Margin
 	}
@@ -239,7 +239,7 @@ func (r *run) create(read reserve.Reading, right reserve.Right, budgets []reserv
 		laws: []law{{r.clock(), r.clock() + ahead, r.Rate}}, leases: map[string]leased{}}
 	r.trace(r.name, "is made, rate %d, right %+v", r.Rate, right)
 	for _, w := range r.workers {
-		r.after(r.way(), w.begin)
+		r.After(r.way(), w.begin)
 	}
 	return true
 }

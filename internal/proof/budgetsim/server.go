@@ -31,8 +31,8 @@ func newLedgerServer(w *world) *ledgerServer {
 	return s
 }
 
-func (s *ledgerServer) clock() int64    { return zero + s.now + s.skew }
-func (s *ledgerServer) reachable() bool { return !within(s.now, s.LedgerDown) }
+func (s *ledgerServer) clock() int64    { return zero + s.Now + s.skew }
+func (s *ledgerServer) reachable() bool { return !within(s.Now, s.LedgerDown) }
 
 // fault carries out a fault that begins now: the replica has what was there, and takes over later.
 func (s *ledgerServer) fault(f fault) {
@@ -40,18 +40,18 @@ func (s *ledgerServer) fault(f fault) {
 	case "empty":
 		s.n++
 		s.state = s.state.Empty(fmt.Sprint("ledger ", s.n), s.clock())
-		s.forgotten, s.emptied = s.now, s.now
+		s.forgotten, s.emptied = s.Now, s.Now
 		if !s.carried() {
 			s.budgetIs(reserve.Endless) // it is lost
 		}
 		s.trace("ledger", "is emptied")
 	case "replica":
 		replica := s.state.Clone()
-		s.after(f.misses, func() {
+		s.After(f.misses, func() {
 			s.n++
 			s.state, s.skew = replica, s.skew+f.skew
 			s.state.Identity = fmt.Sprint("ledger ", s.n)
-			s.forgotten = s.now
+			s.forgotten = s.Now
 			s.trace("ledger", "replica takes over")
 		})
 	}
@@ -71,7 +71,7 @@ func (w *world) carried() bool {
 
 // askLedger makes a call from a run's side. cut are the times at which the caller does not reach the ledger.
 func (w *world) askLedger(cut []span, a reserve.Ask, reply func(reserve.Grant, bool)) {
-	reachable := func() bool { return w.ledger.reachable() && !within(w.now, cut) }
+	reachable := func() bool { return w.ledger.reachable() && !within(w.Now, cut) }
 	w.ask(reachable, func() any {
 		if a.Want > a.Right.Rate && w.rng.Float64() < w.Forgetful {
 			w.ledger.fault(fault{kind: "replica", misses: 50*ms + w.rng.Int64N(900*ms), skew: w.rng.Int64N(second) - second/2})

@@ -21,18 +21,18 @@ type worker struct {
 	budgets []reserve.Budget
 }
 
-func (w *worker) reaches() bool { return w.begun && !w.dead && w.reachable() && !within(w.now, w.Cut) }
+func (w *worker) reaches() bool { return w.begun && !w.dead && w.reachable() && !within(w.Now, w.Cut) }
 
 func (w *worker) begin() {
 	if w.begun {
 		return
 	}
-	w.begun, w.began = true, w.now
+	w.begun, w.began = true, w.Now
 	if w.Dies > 0 {
-		w.after(w.Dies-w.now, func() { w.dead = true; w.trace(w.name, "dies") })
+		w.After(w.Dies-w.Now, func() { w.dead = true; w.trace(w.name, "dies") })
 	}
 	w.renew()
-	w.after(w.rng.Int64N(reserve.Every), w.judge)
+	w.After(w.rng.Int64N(reserve.Every), w.judge)
 }
 
 func (w *worker) learn(laws []law) {
@@ -71,7 +71,7 @@ func (w *worker) renew() {
 			w.until = max(w.until+r.skew-w.skew, r.until)
 			w.skew, w.right, w.budgets = r.skew, r.right, r.budgets
 		}
-		w.after(period, w.renew)
+		w.After(period, w.renew)
 	})
 }
 
@@ -112,7 +112,7 @@ func (r *run) lease(name string, known int64, laws []law, right reserve.Right, b
 
 // sending returns what the worker may send now.
 func (w *worker) sending() int64 {
-	now := zero + w.now + w.skew
+	now := zero + w.Now + w.skew
 	if !w.begun || w.dead || w.until <= now {
 		return 0
 	}
@@ -130,12 +130,12 @@ func (w *worker) judge() {
 	if w.dead {
 		return
 	}
-	again := func() { w.after(reserve.Every/3, w.judge) }
+	again := func() { w.After(reserve.Every/3, w.judge) }
 	w.ask(w.reaches, func() any {
-		if w.lock != w.name && w.locked > w.now {
+		if w.lock != w.name && w.locked > w.Now {
 			return nil
 		}
-		w.lock, w.locked = w.name, w.now+reserve.Every*3/2
+		w.lock, w.locked = w.name, w.Now+reserve.Every*3/2
 		r, ok := w.reading()
 		if !ok {
 			return nil
@@ -147,7 +147,7 @@ func (w *worker) judge() {
 			again()
 			return
 		}
-		w.after(w.step(), func() { w.keep(r, r.Renew(), func() { w.after(reserve.Every-reserve.Every/3, again) }) })
+		w.After(w.step(), func() { w.keep(r, r.Renew(), func() { w.After(reserve.Every-reserve.Every/3, again) }) })
 	})
 }
 
@@ -159,7 +159,7 @@ func (w *worker) keep(r reserve.Reading, a reserve.Ask, then func()) {
 			then()
 			return
 		}
-		w.after(w.step(), func() {
+		w.After(w.step(), func() {
 			w.ask(w.reaches, func() any {
 				stored := w.store(r, right, g.Budgets)
 				if g.Cap > 0 && g.Cap < r.Need || g.Frozen() && r.Need > 0 {
@@ -177,7 +177,7 @@ func (w *worker) keep(r reserve.Reading, a reserve.Ask, then func()) {
 					then()
 					return
 				}
-				w.after(w.step(), func() { w.giveBack(r, right.Version, then) })
+				w.After(w.step(), func() { w.giveBack(r, right.Version, then) })
 			})
 		})
 	})
@@ -197,7 +197,7 @@ func (w *worker) giveBack(r reserve.Reading, version int64, then func()) {
 			then()
 			return
 		}
-		w.after(w.step(), func() {
+		w.After(w.step(), func() {
 			w.askLedger(w.CutLedger, reserve.Ask{Host: r.Host, Run: r.Run, Want: right.Rate, Right: right, Budgets: r.Budgets}, func(reserve.Grant, bool) { then() })
 		})
 	})

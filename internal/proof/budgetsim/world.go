@@ -1,13 +1,12 @@
 package budgetsim
 
 import (
-	"cmp"
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/proof/model"
+	"github.com/loadctl/loadctl/internal/proof/virtual"
 )
 
 const (
@@ -17,36 +16,14 @@ const (
 	zero   = int64(1_700_000_000_000_000) // of all clocks, but for their skew, µs
 )
 
-// An event happens at a true time, µs.
-type event struct {
-	at, n int64
-	do    func()
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].n, e[j].n)) < 0
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	*e = old[:len(old)-1]
-	return x
-}
-
 // world is a running simulation.
 type world struct {
 	Plan
 	without model.WithoutBudget
 	rng     *rand.Rand
-	now, n  int64
-	queue   events
-	ledger  *ledgerServer
-	runs    []*run
+	virtual.Queue
+	ledger *ledgerServer
+	runs   []*run
 	judged
 }
 
@@ -64,14 +41,9 @@ func within(t int64, spans []span) bool {
 	return false
 }
 
-func (w *world) after(d int64, do func()) {
-	w.n++
-	heap.Push(&w.queue, event{w.now + max(0, d), w.n, do})
-}
-
 func (w *world) trace(who, format string, a ...any) {
 	if w.Trace != nil {
-		w.Trace(time.Duration(w.now)*time.Microsecond, who, fmt.Sprintf(format, a...))
+		w.Trace(time.Duration(w.Now)*time.Microsecond, who, fmt.Sprintf(format, a...))
 	}
 }
 
@@ -111,7 +83,7 @@ func (w *world) ask(reachable func() bool, do func() any, reply func(any, bool))
 			there += w.rng.Int64N(30 * second)
 		}
 		if w.rng.Float64() >= w.Lose {
-			w.after(there, func() {
+			w.After(there, func() {
 				if !reachable() {
 					return
 				}
@@ -119,7 +91,7 @@ func (w *world) ask(reachable func() bool, do func() any, reply func(any, bool))
 				if w.rng.Float64() < w.Lose {
 					return
 				}
-				w.after(w.way(), func() {
+				w.After(w.way(), func() {
 					if !done {
 						done = true
 						reply(x, true)
@@ -127,7 +99,7 @@ func (w *world) ask(reachable func() bool, do func() any, reply func(any, bool))
 				})
 			})
 		}
-		w.after(500*ms, try)
+		w.After(500*ms, try)
 	}
 	try()
 }
@@ -140,21 +112,17 @@ func Run(p Plan, without model.WithoutBudget) Result {
 		w.runs = append(w.runs, newRun(w, rp, i))
 	}
 	for _, f := range p.LedgerFaults {
-		w.after(f.at, func() { w.ledger.fault(f) })
+		w.After(f.at, func() { w.ledger.fault(f) })
 	}
 	for _, o := range p.Orders {
-		w.after(o.at, func() { w.issue(o) })
+		w.After(o.at, func() { w.issue(o) })
 	}
 	var look func()
 	look = func() {
 		w.look()
-		w.after(20*ms, look)
+		w.After(20*ms, look)
 	}
 	look()
-	for len(w.queue) > 0 && w.queue[0].at < p.Length {
-		e := heap.Pop(&w.queue).(event)
-		w.now = e.at
-		e.do()
-	}
+	w.Queue.Run(p.Length)
 	return w.result()
 }

@@ -42,7 +42,7 @@ func newNode(w *world, p MemberPlan, index int) *node {
 func (m *node) alive() bool { return m.begun && !m.over }
 
 // redis returns the Redis clock as this process estimates it, µs.
-func (m *node) redis() int64 { return (zero + m.now + m.offset) / 1000 }
+func (m *node) redis() int64 { return (zero + m.Now + m.offset) / 1000 }
 
 // when does something as soon as the process runs.
 func (m *node) when(do func()) {
@@ -158,19 +158,19 @@ func (m *node) call() {
 	}
 	c := m.worker.Call()
 	m.timer++
-	timer, sent := m.timer, m.now
+	timer, sent := m.timer, m.Now
 	m.trace(m.Name, "calls %d epoch %q releases %d claim %v leaving %v", c.Seq, c.Epoch, len(c.Releases), c.Claim != nil, c.Leaving)
 	arrive := func(answer bool) {
 		m.server.do(func() {
 			r := m.server.renew(c)
-			at, skew := m.now, m.server.skew
-			if !answer || m.rng.Float64() < m.Net.LoseBack || within(m.now, m.CutBack) {
+			at, skew := m.Now, m.server.skew
+			if !answer || m.rng.Float64() < m.Net.LoseBack || within(m.Now, m.CutBack) {
 				return
 			}
 			m.after(m.way(), func() { m.when(func() { m.receive(r, sent, at, skew) }) })
 		})
 	}
-	if there := m.way(); m.rng.Float64() >= m.Net.LoseCall && !within(m.now, m.CutCalls) {
+	if there := m.way(); m.rng.Float64() >= m.Net.LoseCall && !within(m.Now, m.CutCalls) {
 		m.after(there, func() { arrive(true) })
 		if m.rng.Float64() < m.Net.Double {
 			m.after(there+time.Duration(m.rng.Int64N(int64(m.Net.Late))), func() { arrive(false) })
@@ -190,11 +190,11 @@ func (m *node) call() {
 // sample takes a reading of the Redis clock, as read in the middle of a call. The best reading counts, and so does
 // one that contradicts it.
 func (m *node) sample(offset, wrong int64) {
-	aged := m.wrong + (m.now-m.sampled)/10_000
+	aged := m.wrong + (m.Now-m.sampled)/10_000
 	if d := offset - m.offset; m.sampled > 0 && wrong > aged && max(d, -d) <= wrong+aged+int64(time.Millisecond) {
 		return
 	}
-	m.offset, m.wrong, m.sampled = offset, wrong, m.now
+	m.offset, m.wrong, m.sampled = offset, wrong, m.Now
 	for _, s := range m.shards {
 		s.advance(m.redis(), true)
 	}
@@ -206,7 +206,7 @@ func (m *node) receive(r lease.Reply, sent, at, skew int64) {
 		return
 	}
 	m.advance()
-	m.sample(skew+at-(sent+m.now)/2, (m.now-sent)/2)
+	m.sample(skew+at-(sent+m.Now)/2, (m.Now-sent)/2)
 	era := m.worker.View().ClockEpoch
 	again := m.worker.Receive(m.redis(), r)
 	if m.worker.Waiting() { // the reply was to another call
@@ -251,7 +251,7 @@ func (m *node) end() {
 
 // message is a published message, which may be lost.
 func (m *node) message(laws []lease.Law, wake bool) {
-	if m.rng.Float64() < m.Net.LoseBack || within(m.now, m.CutBack) {
+	if m.rng.Float64() < m.Net.LoseBack || within(m.Now, m.CutBack) {
 		return
 	}
 	m.after(m.way(), func() {
@@ -284,9 +284,9 @@ func (m *node) publish() {
 	for i, s := range m.shards {
 		d := m.rng.Int64N(int64(3 * time.Millisecond))
 		if m.slow() && m.rng.IntN(50) == 0 { // for a while it does not look for a new View
-			m.busy[i] = m.now + m.rng.Int64N(int64(1500*time.Millisecond))
+			m.busy[i] = m.Now + m.rng.Int64N(int64(1500*time.Millisecond))
 		}
-		m.after(time.Duration(max(d, m.busy[i]-m.now)), func() {
+		m.after(time.Duration(max(d, m.busy[i]-m.Now)), func() {
 			m.when(func() {
 				s.take(v, m.redis())
 				reached = max(reached, s.at)

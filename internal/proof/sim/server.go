@@ -33,17 +33,17 @@ func (w *world) options(members int) model.Options {
 	return model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: members, Hold: w.Options.PermitFor, Seed: w.Options.Arrivals, Without: w.without}
 }
 
-func (s *server) redis() int64 { return (zero + s.now + s.skew) / 1000 }
+func (s *server) redis() int64 { return (zero + s.Now + s.skew) / 1000 }
 
 // do runs op when the server runs. A server that is unreachable does not run it.
 func (s *server) do(op func()) {
-	if within(s.now, s.Down) {
+	if within(s.Now, s.Down) {
 		return
 	}
 	for _, d := range s.Frozen {
-		if s.now >= int64(d.From) && s.now < int64(d.To) {
+		if s.Now >= int64(d.From) && s.Now < int64(d.To) {
 			s.thaw = max(s.thaw, int64(d.To)) + 2311
-			s.after(time.Duration(s.thaw-s.now), func() { s.do(op) })
+			s.after(time.Duration(s.thaw-s.Now), func() { s.do(op) })
 			return
 		}
 	}
@@ -53,7 +53,7 @@ func (s *server) do(op func()) {
 	}
 	if s.bad == nil {
 		if s.bad = s.run.Check(); s.bad != nil {
-			s.bad = fmt.Errorf("at %v: %w", time.Duration(s.now), s.bad)
+			s.bad = fmt.Errorf("at %v: %w", time.Duration(s.Now), s.bad)
 		}
 	}
 	for _, l := range s.run.Laws().All() {
@@ -108,7 +108,7 @@ func (s *server) command(n int, c Command) {
 	if s.run == nil && c.Kind == "stop" {
 		s.word = true
 	}
-	if s.run == nil || within(s.now, s.Down) || within(s.now, s.Frozen) {
+	if s.run == nil || within(s.Now, s.Down) || within(s.Now, s.Frozen) {
 		s.after(100*time.Millisecond+time.Duration(n)*1013, func() { s.command(n, c) })
 		return
 	}
@@ -116,7 +116,7 @@ func (s *server) command(n int, c Command) {
 		t0, done := s.run.Command(s.redis(), c.Kind, c.Pieces)
 		s.trace("server", "%s: %d %v", c.Kind, t0, done)
 		if done == "OK" && t0 > s.run.Now()+soon && s.bad == nil {
-			s.bad = fmt.Errorf("at %v: %s is in force only in %d µs", time.Duration(s.now), c.Kind, t0-s.run.Now())
+			s.bad = fmt.Errorf("at %v: %s is in force only in %d µs", time.Duration(s.Now), c.Kind, t0-s.run.Now())
 		}
 	})
 	laws := s.run.Laws().Trim(s.redis() - 1_000_000).All()
@@ -129,7 +129,7 @@ func (s *server) command(n int, c Command) {
 
 // remove is `workers rm`.
 func (s *server) remove(n int, name string) {
-	if s.run == nil || within(s.now, s.Down) || within(s.now, s.Frozen) {
+	if s.run == nil || within(s.Now, s.Down) || within(s.Now, s.Frozen) {
 		s.after(100*time.Millisecond+time.Duration(n)*1013, func() { s.remove(n, name) })
 		return
 	}

@@ -117,7 +117,7 @@ func (s *shard) decide(before int64, now bool) {
 		d := send{law: x.Law, k: x.Number, ordinal: x.Ordinal, due: x.Due, at: x.Due - zero - s.offset, node: s.node.index}
 		d.again = s.slots.Again(&x)
 		if now || x.Due < s.at*1000 {
-			d.at = s.now
+			d.at = s.Now
 			d.late = lease.FateOf(s.redis()*1000, x.Due, int64(100*time.Millisecond)) == lease.Late
 		}
 		if d.late && !d.again {

@@ -1,37 +1,16 @@
 package sim
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/proof/model"
+	"github.com/loadctl/loadctl/internal/proof/virtual"
 )
 
 // zero is the Redis time at which a simulation begins, ns.
 const zero = int64(1_700_000_000_000_000_000)
-
-// An event happens at a true time, ns.
-type event struct {
-	at, n int64
-	do    func()
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].n < e[j].n
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	old := *e
-	x := old[len(old)-1]
-	*e = old[:len(old)-1]
-	return x
-}
 
 // world is a running simulation.
 type world struct {
@@ -39,11 +18,10 @@ type world struct {
 	rng     *rand.Rand
 	without model.Without
 	broken  Broken
-	now, n  int64
-	queue   events
-	server  *server
-	nodes   []*node
-	sends   []send
+	virtual.Queue
+	server *server
+	nodes  []*node
+	sends  []send
 }
 
 // A send is one slot that was sent, or dropped as late, or not sent because its ordinal had been sent before.
@@ -53,14 +31,11 @@ type send struct {
 	late, again              bool
 }
 
-func (w *world) after(d time.Duration, do func()) {
-	w.n++
-	heap.Push(&w.queue, event{w.now + int64(max(0, d)), w.n, do})
-}
+func (w *world) after(d time.Duration, do func()) { w.After(int64(d), do) }
 
 func (w *world) trace(who, format string, a ...any) {
 	if w.Trace != nil {
-		w.Trace(time.Duration(w.now), who, fmt.Sprintf(format, a...))
+		w.Trace(time.Duration(w.Now), who, fmt.Sprintf(format, a...))
 	}
 }
 
@@ -110,11 +85,7 @@ func Run(p Plan, without model.Without, broken Broken) Result {
 		w.after(r.At, func() { w.server.remove(i, r.Name) })
 	}
 	end := int64(p.Length + p.Length/2 + 30*time.Second)
-	for len(w.queue) > 0 && w.queue[0].at < end {
-		e := heap.Pop(&w.queue).(event)
-		w.now = e.at
-		e.do()
-	}
+	w.Queue.Run(end)
 	for _, m := range w.nodes {
 		if !m.stopped {
 			m.quit()
