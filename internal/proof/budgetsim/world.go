@@ -123,6 +123,6 @@ func Run(p Plan, without model.WithoutBudget) Result {
 		w.After(20*ms, look)
 	}
 	look()
-	w.Queue.Run(p.Length)
+	w.Run(p.Length)
 	return w.result()
 }

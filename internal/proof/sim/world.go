@@ -85,7 +85,7 @@ func Run(p Plan, without model.Without, broken Broken) Result {
 		w.after(r.At, func() { w.server.remove(i, r.Name) })
 	}
 	end := int64(p.Length + p.Length/2 + 30*time.Second)
-	w.Queue.Run(end)
+	w.Run(end)
 	for _, m := range w.nodes {
 		if !m.stopped {
 			m.quit()
