@@ -94,8 +94,8 @@ func (r Reading) Raise(rate int64) Ask {
 }
 
 // Granted returns the right that follows from the answer. It counts from the reading, because the answer may be late. At
-// an endpoint without a budget it has no end. If there is a budget now, and no room for the run, such a right is over. ok is
-// false if nothing follows.
+// an endpoint without a budget it has no end. If there is a budget now, and no room for the run, such a right is over. A right
+// is not prolonged while the run has to come down. ok is false if nothing follows.
 func (r Reading) Granted(g Grant) (right Right, ok bool) {
 	if g.Version == 0 {
 		right = r.Right
@@ -103,10 +103,18 @@ func (r Reading) Granted(g Grant) (right Right, ok bool) {
 		return right, g.Bounded && r.Right.Until == Endless && r.Right.Version > 0
 	}
 	until := Endless
-	if g.Bounded {
+	switch {
+	case r.tooHigh(g) && r.Right.Until < Endless:
+		until = r.Right.Until // it is prolonged when the run has come down
+	case g.Bounded:
 		until = r.At + TTL - Margin
 	}
 	return Right{g.Rate, g.Version, until, g.End}, true
+}
+
+// tooHigh reports whether the run has to come down.
+func (r Reading) tooHigh(g Grant) bool {
+	return g.Frozen() && r.Need > 0 || g.Cap > 0 && r.Need > g.Cap
 }
 
 // Late reports whether it is too late at a time of the run's clock to store what followed from the reading: the row may be

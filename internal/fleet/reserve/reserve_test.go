@@ -19,6 +19,9 @@ func TestGranted(t *testing.T) {
 	}{
 		"bounded":           {read(), Grant{Rate: 60, Version: 8, End: 99, Bounded: true}, Right{60, 8, 1_000_000 + TTL - Margin, 99}, true},
 		"without a budget":  {read(), Grant{Rate: 60, Version: 8, End: 99}, Right{60, 8, Endless, 99}, true},
+		"frozen":            {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Budgets: []Budget{{Frozen: true}}}, Right{50, 7, 25_000_000, 99}, true},
+		"to come down":      {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Cap: 39}, Right{50, 7, 25_000_000, 99}, true},
+		"low enough":        {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Cap: 40}, Right{50, 7, 1_000_000 + TTL - Margin, 99}, true},
 		"no row":            {read(), Grant{Status: "FULL", Bounded: true}, Right{50, 7, 1_000_000, 30_000_000}, false},
 		"no row any more":   {endless, Grant{Status: "FULL", Bounded: true}, Right{50, 7, 1_000_000, 30_000_000}, true},
 		"no row, no budget": {endless, Grant{Status: "OK"}, Right{50, 7, 1_000_000, 30_000_000}, false},

@@ -19,9 +19,9 @@ const (
 // judged is what is compared.
 type judged struct {
 	budgets   []change
-	frozen    []change
-	emptied   int64 // when the ledger was last emptied; 0 = never
-	forgotten int64 // when the ledger last forgot something; 0 = never
+	thawed    []change // 1 = not frozen
+	emptied   int64    // when the ledger was last emptied; 0 = never
+	forgotten int64    // when the ledger last forgot something; 0 = never
 	worst     string
 	above     int64 // looks with more than the budget
 	most      int64 // the fullest look, in thousandths of the budget
@@ -35,11 +35,11 @@ type change struct{ at, to int64 }
 func (w *world) budgetIs(rate int64) { w.budgets = append(w.budgets, change{w.Now, rate}) }
 
 func (w *world) frozenIs(frozen bool) {
-	to := int64(0)
+	to := int64(1)
 	if frozen {
-		to = 1
+		to = 0
 	}
-	w.frozen = append(w.frozen, change{w.Now, to})
+	w.thawed = append(w.thawed, change{w.Now, to})
 }
 
 // allowed returns the highest budget that a worker may still obey.
@@ -47,6 +47,9 @@ func (w *world) allowed() int64 {
 	since := w.Now - slow
 	if w.forgotten > 0 {
 		since = w.Now - slowLost
+	}
+	if highest(w.thawed, since, 1) == 0 {
+		return 0
 	}
 	return highest(w.budgets, since, reserve.Endless)
 }

@@ -35,34 +35,41 @@ func (w *world) issue(o Order) {
 				w.budgetIs(o.rate)
 			}
 			return version
-		}, func(x any, ok bool) {
-			if version, _ := x.(int64); ok && version > 0 {
-				w.insist(version, o)
-			}
-		})
+		}, w.insisting(func() int64 {
+			version, _ := w.ledger.state.Set(w.ledger.clock(), host, o.rate, true)
+			return version
+		}))
 	case "freeze", "thaw":
 		w.ask(reach, func() any {
-			w.ledger.state.Freeze(w.ledger.clock(), host, o.kind == "freeze")
 			w.trace("ledger", "%s", o.kind)
 			w.frozenIs(o.kind == "freeze")
-			return true
-		}, func(any, bool) {})
+			return w.ledger.state.Freeze(w.ledger.clock(), host, o.kind == "freeze")
+		}, w.insisting(func() int64 { return w.ledger.state.Freeze(w.ledger.clock(), host, o.kind == "freeze") }))
 	}
 }
 
-// insist repeats the command if the ledger has forgotten it before a run knows of it.
-func (w *world) insist(version int64, o Order) {
+// insisting returns what takes the version of a change, and repeats the change if the ledger has forgotten it before all runs
+// know it.
+func (w *world) insisting(again func() int64) func(any, bool) {
+	return func(x any, ok bool) {
+		if version, _ := x.(int64); ok && version > 0 {
+			w.insist(version, again)
+		}
+	}
+}
+
+func (w *world) insist(version int64, again func() int64) {
 	w.After(second, func() {
 		w.ask(w.ledger.reachable, func() any {
 			known, done := w.ledger.state.Knows(w.ledger.clock(), host, version)
 			if !known {
-				version, _ = w.ledger.state.Set(w.ledger.clock(), host, o.rate, true)
-				w.trace("ledger", "budget %d, again", o.rate)
+				version = again()
+				w.trace("ledger", "the change is made again")
 			}
 			return done
 		}, func(x any, ok bool) {
 			if done, _ := x.(bool); !ok || !done {
-				w.insist(version, o)
+				w.insist(version, again)
 			}
 		})
 	})

@@ -42,7 +42,8 @@ func (s *ledgerServer) fault(f fault) {
 		s.state = s.state.Empty(fmt.Sprint("ledger ", s.n), s.clock())
 		s.forgotten, s.emptied = s.Now, s.Now
 		if !s.carried() {
-			s.budgetIs(reserve.Endless) // it is lost
+			s.budgetIs(reserve.Endless) // it is lost, and so is a freeze
+			s.frozenIs(false)
 		}
 		s.trace("ledger", "is emptied")
 	case "replica":

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -225,7 +224,7 @@ func (l *Ledger) capAll() {
 }
 
 // Freeze stops all sending at the endpoints that a name fits, or allows it again. There need not be a budget.
-func (l *Ledger) Freeze(now int64, name string, frozen bool) {
+func (l *Ledger) Freeze(now int64, name string, frozen bool) (version int64) {
 	l.advance(now)
 	old, ok := l.budgets[name]
 	if !ok {
@@ -233,6 +232,7 @@ func (l *Ledger) Freeze(now int64, name string, frozen bool) {
 	}
 	l.budgets[name] = reserve.Budget{Name: name, Rate: old.Rate, Frozen: frozen, Version: l.fresh(old.Version)}
 	l.capAll()
+	return l.version
 }
 
 // adopt takes a budget that a run brings, if it is newer than the ledger's.
@@ -257,17 +257,6 @@ func (l *Ledger) Knows(now int64, name string, version int64) (known, done bool)
 		}
 	}
 	return true, l.quiet == 0
-}
-
-// Rows returns the runs that have a row at a host, in order.
-func (l *Ledger) Rows(host string) (runs []string) {
-	for at := range l.rows {
-		if at.host == host {
-			runs = append(runs, at.run)
-		}
-	}
-	slices.SortFunc(runs, cmp.Compare)
-	return runs
 }
 
 // Ask renews, raises, lowers or verifies a row.

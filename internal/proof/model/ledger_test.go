@@ -104,99 +104,116 @@ func TestLedgerScriptsEqualModel(t *testing.T) {
 	})
 }
 
+// ledgerPlay is a sequence of calls of the scripts and of the model.
+type ledgerPlay struct {
+	*ledgerScripts
+	rng     *rand.Rand
+	model   *Ledger
+	now     int64
+	servers int
+	rights  map[place]reserve.Right
+	budgets map[string][]reserve.Budget
+	old     []reserve.Right // of earlier calls
+}
+
 // playLedger plays a sequence of calls.
 func playLedger(t *testing.T, s *ledgerScripts, rng *rand.Rand) {
-	now, servers := int64(1_700_000_000_000_000), 1
-	s.identity = "server1"
-	l := NewLedger("", now).Empty(s.identity, now)
-	s.call(s.budget, now, "*", "known", 0) // a server begins with its first call
-	hosts := []string{"api.example.com", "api.example.com:8443", "www.example.com", "other.test:80", "[::1]:8080", "[::1]"}
-	names := []string{"api.example.com", "api.example.com:8443", "*.example.com", "*.com", "*", "other.test", "[::1]"}
-	rights, budgets := map[place]reserve.Right{}, map[string][]reserve.Budget{}
-	var old []reserve.Right
+	p := &ledgerPlay{ledgerScripts: s, rng: rng, now: 1_700_000_000_000_000, rights: map[place]reserve.Right{}, budgets: map[string][]reserve.Budget{}}
+	p.empty(NewLedger("", p.now))
 	for step := range 150 {
-		now += []int64{0, 1000, rng.Int64N(3_000_000), rng.Int64N(20_000_000)}[rng.IntN(4)]
+		p.now += []int64{0, 1000, rng.Int64N(3_000_000), rng.Int64N(20_000_000)}[rng.IntN(4)]
 		switch rng.IntN(40) {
 		case 0:
-			servers++
-			s.identity = fmt.Sprint("server", servers)
-			l.Identity = s.identity
-			now -= rng.Int64N(500_000)
+			p.server()
+			p.model.Identity = s.identity
+			p.now -= rng.Int64N(500_000)
 		case 1:
-			servers++
-			s.identity = fmt.Sprint("server", servers)
-			s.client.Del(t.Context(), s.keys...)
-			l = l.Empty(s.identity, now)
-			s.call(s.budget, now, "*", "known", 0)
+			p.empty(p.model)
 		}
-		at := place{hosts[rng.IntN(len(hosts))], fmt.Sprint("run", rng.IntN(4))}
-		what := ""
-		var got, want any
-		switch rng.IntN(8) {
-		case 0:
-			name, rate, cut := names[rng.IntN(len(names))], rng.Int64N(100_000_000), rng.IntN(2) == 0
-			switch rng.IntN(8) {
-			case 0:
-				rate = 0
-			case 1, 2:
-				rate = reserve.Endless
+		call := []func() (string, any, any){p.set, p.freeze, p.known, p.random, p.random, p.random, p.random, p.random}[rng.IntN(8)]
+		what, got, want := call()
+		for _, err := range []error{differs(what, got, want), differs("rows after "+what, s.rows(), modelRows(p.model))} {
+			if err != nil {
+				t.Errorf("step %d: %v", step, err)
+				return
 			}
-			kind := "set"
-			if cut {
-				kind = "cut"
-			}
-			what = fmt.Sprint(kind, " ", name, " ", rate)
-			got = s.call(s.budget, now, name, kind, rate, "")
-			version, ok := l.Set(now, name, rate, cut)
-			want = []string{map[bool]string{true: "OK", false: "FULL"}[ok], fmt.Sprint(version)}
-		case 1:
-			name, frozen := names[rng.IntN(len(names))], rng.IntN(2) == 0
-			kind := map[bool]string{true: "freeze", false: "thaw"}[frozen]
-			what = kind + " " + name
-			got = s.call(s.budget, now, name, kind, 0, "")[:1]
-			l.Freeze(now, name, frozen)
-			want = []string{"OK"}
-		case 2:
-			name := names[rng.IntN(len(names))]
-			version := l.budgets[name].Version + rng.Int64N(2)
-			what = fmt.Sprint("known ", name)
-			got = s.call(s.budget, now, name, "known", version, "")[:1]
-			known, done := l.Knows(now, name, version)
-			status := "WAITING"
-			if !known {
-				status = "FORGOTTEN"
-			} else if done {
-				status = "DONE"
-			}
-			want = []string{status}
-		default:
-			right := rights[at]
-			if len(old) > 0 && rng.IntN(10) == 0 {
-				right = old[rng.IntN(len(old))]
-			}
-			ask := reserve.Ask{Host: at.host, Run: at.run, Want: right.Rate, Right: right, Budgets: budgets[at.host]}
-			switch rng.IntN(4) {
-			case 0:
-				ask.Want = rng.Int64N(60_000_000)
-			case 1:
-				ask.Want = right.Rate / 2
-			}
-			what = fmt.Sprintf("%+v", ask)
-			grant := l.Ask(now, ask)
-			got, want = s.Ask(now, ask), grant
-			old = append(old, right)
-			if grant.Version > 0 {
-				rights[at] = reserve.Right{Rate: grant.Rate, Version: grant.Version, End: grant.End}
-			}
-			budgets[at.host] = grant.Budgets
-		}
-		if err := differs(what, got, want); err != nil {
-			t.Errorf("step %d: %v", step, err)
-			return
-		}
-		if err := differs("rows after "+what, s.rows(), modelRows(l)); err != nil {
-			t.Errorf("step %d: %v", step, err)
-			return
 		}
 	}
+}
+
+// server gives the server another identity.
+func (p *ledgerPlay) server() {
+	p.servers++
+	p.identity = fmt.Sprint("server", p.servers)
+}
+
+// empty deletes everything. The server begins again with its first call.
+func (p *ledgerPlay) empty(was *Ledger) {
+	p.server()
+	p.client.Del(p.t.Context(), p.keys...)
+	p.model = was.Empty(p.identity, p.now)
+	p.call(p.budget, p.now, "*", "known", 0)
+}
+
+// name returns the name of a budget.
+func (p *ledgerPlay) name() string {
+	names := []string{"api.example.com", "api.example.com:8443", "*.example.com", "*.com", "*", "other.test", "[::1]"}
+	return names[p.rng.IntN(len(names))]
+}
+
+func (p *ledgerPlay) set() (what string, got, want any) {
+	name, rate, kind := p.name(), p.rng.Int64N(100_000_000), []string{"set", "cut"}[p.rng.IntN(2)]
+	switch p.rng.IntN(8) {
+	case 0:
+		rate = 0
+	case 1, 2:
+		rate = reserve.Endless
+	}
+	got = p.call(p.budget, p.now, name, kind, rate, "")
+	version, ok := p.model.Set(p.now, name, rate, kind == "cut")
+	return fmt.Sprint(kind, " ", name, " ", rate), got, []string{map[bool]string{true: "OK", false: "FULL"}[ok], fmt.Sprint(version)}
+}
+
+func (p *ledgerPlay) freeze() (what string, got, want any) {
+	name, kind := p.name(), []string{"freeze", "thaw"}[p.rng.IntN(2)]
+	got = p.call(p.budget, p.now, name, kind, 0, "")
+	return kind + " " + name, got, []string{"OK", fmt.Sprint(p.model.Freeze(p.now, name, kind == "freeze"))}
+}
+
+func (p *ledgerPlay) known() (what string, got, want any) {
+	name := p.name()
+	version := p.model.budgets[name].Version + p.rng.Int64N(2)
+	got = p.call(p.budget, p.now, name, "known", version, "")[:1]
+	status := "WAITING"
+	if known, done := p.model.Knows(p.now, name, version); !known {
+		status = "FORGOTTEN"
+	} else if done {
+		status = "DONE"
+	}
+	return "known " + name, got, []string{status}
+}
+
+// random asks for a row: mostly with the right that the run has, now and then with an older one.
+func (p *ledgerPlay) random() (what string, got, want any) {
+	hosts := []string{"api.example.com", "api.example.com:8443", "www.example.com", "other.test:80", "[::1]:8080", "[::1]"}
+	at := place{hosts[p.rng.IntN(len(hosts))], fmt.Sprint("run", p.rng.IntN(4))}
+	right := p.rights[at]
+	if len(p.old) > 0 && p.rng.IntN(10) == 0 {
+		right = p.old[p.rng.IntN(len(p.old))]
+	}
+	ask := reserve.Ask{Host: at.host, Run: at.run, Want: right.Rate, Right: right, Budgets: p.budgets[at.host]}
+	switch p.rng.IntN(4) {
+	case 0:
+		ask.Want = p.rng.Int64N(60_000_000)
+	case 1:
+		ask.Want = right.Rate / 2
+	}
+	grant := p.model.Ask(p.now, ask)
+	got = p.Ask(p.now, ask)
+	p.old = append(p.old, right)
+	if grant.Version > 0 {
+		p.rights[at] = reserve.Right{Rate: grant.Rate, Version: grant.Version, End: grant.End}
+	}
+	p.budgets[at.host] = grant.Budgets
+	return fmt.Sprintf("%+v", ask), got, grant
 }
