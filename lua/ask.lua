@@ -3,7 +3,8 @@
 -- KEYS  1 budgets  2 rows
 -- ARGV  1 host, HOST or HOST:PORT  2 run, its uid  3 wanted rate; lower than before gives room back
 --       4 rate, 5 version, 6 end of the row as the run knows it; zeros: it knows none
---       7 what people are shown of the row  8 … the budgets that the run knows: name, rate, frozen (0 or 1), version
+--       7 what people are shown of the row  8 … the budgets that the run knows: name, rate, its version, frozen (0 or 1),
+--       its version
 -- Returns { status, rate, version, end, bounded, cap, left, now, … the budgets that fit the host, as in 8 }. status: OK; FULL,
 --       there is no room for what is wanted, all else is as it was; QUIET, as FULL, because this server may have
 --       forgotten rows; FROZEN, as FULL. version 0: there is no row. bounded: 1 = a budget bounds the rate, or is
@@ -14,9 +15,10 @@
 
 local bad = wrong('ask', { 3, 'wanted rate', 0, MOST / 2, 4, 'rate', 0, MOST / 2, 5, 'version', 0, MOST, 6, 'end', 0, MOST })
 if bad then return bad end
-for i = 8, #ARGV, 4 do
+for i = 8, #ARGV, 5 do
   if not hostname(ARGV[i]) then return refuse('ask', 'budget') end
-  bad = wrong('ask', { i + 1, 'rate of a budget', 0, MOST / 2, i + 2, 'frozen', 0, 1, i + 3, 'version of a budget', 0, MOST })
+  bad = wrong('ask', { i + 1, 'rate of a budget', 0, MOST / 2, i + 2, 'version of a rate', 0, MOST, i + 3, 'frozen', 0, 1,
+    i + 4, 'version of a freeze', 0, MOST })
   if bad then return bad end
 end
 if not hostname(ARGV[1]) then return refuse('ask', 'host') end
@@ -49,10 +51,10 @@ end
 
 load()
 local known = 0 -- the newest change that the run knows
-for i = 8, #ARGV, 4 do
-  local b = { rate = tonumber(ARGV[i + 1]), frozen = tonumber(ARGV[i + 2]), version = tonumber(ARGV[i + 3]) }
+for i = 8, #ARGV, 5 do
+  local b = { rate = tonumber(ARGV[i + 1]), version = tonumber(ARGV[i + 2]), frozen = tonumber(ARGV[i + 3]), freeze = tonumber(ARGV[i + 4]) }
+  known = max(known, b.version, b.freeze)
   adopt(ARGV[i], b)
-  known = max(known, b.version)
 end
 local names, frozen = fitting(host)
 local group, rate = budget(host)
@@ -63,7 +65,7 @@ local function answer(given, version, ending, cap)
   local out = { status, int(given), int(version), int(ending), (frozen or rate < ENDLESS) and '1' or '0', int(cap), int(left), int(l.now) }
   for _, name in ipairs(names) do
     local b = budgets[name]
-    for _, x in ipairs({ name, int(b.rate), int(b.frozen), int(b.version) }) do out[#out + 1] = x end
+    for _, x in ipairs({ name, int(b.rate), int(b.version), int(b.frozen), int(b.freeze) }) do out[#out + 1] = x end
   end
   return out
 end

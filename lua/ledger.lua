@@ -98,17 +98,23 @@ local function above()
   return false
 end
 
+-- named: the budget of a name. One that was never set bounds nothing.
+local function named(name) return budgets[name] or { rate = ENDLESS, version = 0, frozen = 0, freeze = 0 } end
+
 -- setBudget: makes a budget what it is from now on.
 local function setBudget(name, b)
   budgets[name] = b
   redis.call('HSET', keys.budgets, 'b/' .. name, struct.pack(BUDGET, $of(budget)))
 end
 
--- adopt: takes a budget that a run brings, if it is newer than this ledger's.
+-- adopt: takes a budget that a run brings, where it is newer than this ledger's.
 local function adopt(name, b)
-  if b.version <= (budgets[name] and budgets[name].version or 0) then return end
+  local was = named(name)
+  if b.version <= was.version and b.freeze <= was.freeze then return end
+  l.version = max(l.version, b.version, b.freeze)
+  if b.version <= was.version then b.rate, b.version = was.rate, was.version end
+  if b.freeze <= was.freeze then b.frozen, b.freeze = was.frozen, was.freeze end
   setBudget(name, b)
-  l.version = max(l.version, b.version)
   capRows()
 end
 

@@ -158,7 +158,12 @@ func ledgerFields() []Field {
 
 // budgetFields are the numbers of a budget.
 func budgetFields() []Field {
-	return []Field{{Name: "rate", Doc: "requests per 1,000,000 s; 2^52 = none"}, {Name: "frozen", Doc: "1 = no run may send"}, {Name: "version"}}
+	return []Field{
+		{Name: "rate", Doc: "requests per 1,000,000 s; 2^52 = none"},
+		{Name: "version", Doc: "of the rate"},
+		{Name: "frozen", Doc: "1 = no run may send"},
+		{Name: "freeze", Doc: "version of frozen"},
+	}
 }
 
 // rowFields are the numbers of a row of the ledger: what a run may send at a host. Then comes what people are shown of it.

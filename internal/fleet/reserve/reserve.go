@@ -28,12 +28,38 @@ const (
 )
 
 // A Budget is what all runs together may send at the endpoints that its name fits. Every run carries copies of those that
-// fit its endpoint. Of two with the same name the one with the higher version counts.
+// fit its endpoint. The rate and the freeze are changed apart, so each has a version: of two copies the newer rate counts,
+// and the newer freeze.
 type Budget struct {
 	Name    string // HOST:PORT, HOST, *.DOMAIN for all its hosts together, or * for each other host; "" = there is none
 	Rate    int64  // requests per 1,000,000 s; Endless = no budget
+	Version int64  // of the rate; 0 = it was never set
 	Frozen  bool   // no run may send
-	Version int64
+	Freeze  int64  // version of Frozen; 0 = it was never changed
+}
+
+// With returns the budget with the newer rate and the newer freeze of both.
+func (b Budget) With(other Budget) Budget {
+	if other.Version > b.Version {
+		b.Rate, b.Version = other.Rate, other.Version
+	}
+	if other.Freeze > b.Freeze {
+		b.Frozen, b.Freeze = other.Frozen, other.Freeze
+	}
+	return b
+}
+
+// Merge returns what is known by both: have, with the newer rates and freezes of more.
+func Merge(have, more []Budget) []Budget {
+	merged := slices.Clone(have)
+	for _, b := range more {
+		if i := slices.IndexFunc(merged, func(x Budget) bool { return x.Name == b.Name }); i >= 0 {
+			merged[i] = merged[i].With(b)
+		} else {
+			merged = append(merged, b)
+		}
+	}
+	return merged
 }
 
 // A Right is what a run may send at an endpoint: its copy of the ledger's row.
@@ -135,7 +161,7 @@ func (g Grant) Frozen() bool {
 // are older.
 func Version(budgets []Budget) (most int64) {
 	for _, b := range budgets {
-		most = max(most, b.Version)
+		most = max(most, b.Version, b.Freeze)
 	}
 	return most
 }

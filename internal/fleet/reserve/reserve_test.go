@@ -1,6 +1,9 @@
 package reserve
 
-import "testing"
+import (
+	"slices"
+	"testing"
+)
 
 // read is what a run says of itself: it has a right to 50, and needs 40.
 func read() Reading {
@@ -70,5 +73,22 @@ func TestVersion(t *testing.T) {
 	g := Grant{Budgets: []Budget{{Name: "api", Version: 3}, {Name: "*", Version: 9, Frozen: true}}}
 	if Version(g.Budgets) != 9 || Version(nil) != 0 || !g.Frozen() || (Grant{}).Frozen() {
 		t.Errorf("%+v", g)
+	}
+}
+
+// TestMerge: of two copies of a budget the newer rate counts, and the newer freeze, each by its own version.
+func TestMerge(t *testing.T) {
+	set := Budget{Name: "api", Rate: 100, Version: 5}
+	frozen := Budget{Name: "api", Rate: Endless, Frozen: true, Freeze: 9}
+	both := Budget{Name: "api", Rate: 100, Version: 5, Frozen: true, Freeze: 9}
+	other := Budget{Name: "*", Rate: 7, Version: 1}
+	if got := Merge([]Budget{set, other}, []Budget{frozen}); !slices.Equal(got, []Budget{both, other}) {
+		t.Errorf("%+v", got)
+	}
+	if got := Merge([]Budget{frozen}, []Budget{other, set}); !slices.Equal(got, []Budget{both, other}) {
+		t.Errorf("%+v", got)
+	}
+	if got := both.With(Budget{Name: "api", Rate: 1, Version: 4, Freeze: 8}); got != both {
+		t.Errorf("an older copy changes it: %+v", got)
 	}
 }

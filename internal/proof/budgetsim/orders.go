@@ -35,7 +35,7 @@ func (w *world) issue(o Order) {
 				w.budgetIs(o.rate)
 			}
 			return version
-		}, w.insisting(func() int64 {
+		}, w.insisting(false, func() int64 {
 			version, _ := w.ledger.state.Set(w.ledger.clock(), host, o.rate, true)
 			return version
 		}))
@@ -44,32 +44,32 @@ func (w *world) issue(o Order) {
 			w.trace("ledger", "%s", o.kind)
 			w.frozenIs(o.kind == "freeze")
 			return w.ledger.state.Freeze(w.ledger.clock(), host, o.kind == "freeze")
-		}, w.insisting(func() int64 { return w.ledger.state.Freeze(w.ledger.clock(), host, o.kind == "freeze") }))
+		}, w.insisting(true, func() int64 { return w.ledger.state.Freeze(w.ledger.clock(), host, o.kind == "freeze") }))
 	}
 }
 
 // insisting returns what takes the version of a change, and repeats the change if the ledger has forgotten it before all runs
-// know it.
-func (w *world) insisting(again func() int64) func(any, bool) {
+// know it. freeze: it is a freeze, or its end.
+func (w *world) insisting(freeze bool, again func() int64) func(any, bool) {
 	return func(x any, ok bool) {
 		if version, _ := x.(int64); ok && version > 0 {
-			w.insist(version, again)
+			w.insist(version, freeze, again)
 		}
 	}
 }
 
-func (w *world) insist(version int64, again func() int64) {
+func (w *world) insist(version int64, freeze bool, again func() int64) {
 	w.After(second, func() {
 		w.ask(w.ledger.reachable, func() any {
-			known, done := w.ledger.state.Knows(w.ledger.clock(), host, version)
-			if !known {
+			status := w.ledger.state.Known(w.ledger.clock(), host, version, freeze)
+			if status == "FORGOTTEN" {
 				version = again()
 				w.trace("ledger", "the change is made again")
 			}
-			return done
+			return status
 		}, func(x any, ok bool) {
-			if done, _ := x.(bool); !ok || !done {
-				w.insist(version, again)
+			if status, _ := x.(string); !ok || status != "DONE" && status != "CHANGED" {
+				w.insist(version, freeze, again)
 			}
 		})
 	})
@@ -90,7 +90,7 @@ func (w *world) create(r *run, next func(func())) {
 					if !ok || !has || g.Status != "OK" {
 						if r.Again > 0 {
 							r.Again--
-							if g.Left > 0 {
+							if g.Status == "FULL" && g.Left > 0 {
 								r.Rate = g.Left
 							}
 							w.After(3*second, func() { w.create(r, next) })

@@ -171,9 +171,7 @@ func (r *run) store(read reserve.Reading, right reserve.Right, budgets []reserve
 	if r.without.Anchor && right.Until < reserve.Endless {
 		right.Until = s.last + reserve.TTL - reserve.Margin
 	}
-	if reserve.Version(budgets) > reserve.Version(s.budgets) {
-		s.budgets = budgets
-	}
+	s.budgets = reserve.Merge(s.budgets, budgets)
 	switch {
 	case right.Version > s.right.Version || r.without.Version:
 		s.right, s.raised = right, s.last

@@ -194,9 +194,10 @@ func (l *Ledger) capRows(group string) {
 // says that the runs have to come down.
 func (l *Ledger) Set(now int64, name string, rate int64, cut bool) (version int64, ok bool) {
 	l.advance(now)
-	old := l.budgets[name]
 	before := maps.Clone(l.budgets)
-	l.budgets[name] = reserve.Budget{Name: name, Rate: rate, Frozen: old.Frozen, Version: l.fresh(old.Version)}
+	b := l.named(name)
+	b.Rate, b.Version = rate, l.fresh(b.Version)
+	l.budgets[name] = b
 	if !cut && l.above() {
 		l.budgets = before
 		return 0, false
@@ -226,37 +227,54 @@ func (l *Ledger) capAll() {
 // Freeze stops all sending at the endpoints that a name fits, or allows it again. There need not be a budget.
 func (l *Ledger) Freeze(now int64, name string, frozen bool) (version int64) {
 	l.advance(now)
-	old, ok := l.budgets[name]
-	if !ok {
-		old.Rate = reserve.Endless
-	}
-	l.budgets[name] = reserve.Budget{Name: name, Rate: old.Rate, Frozen: frozen, Version: l.fresh(old.Version)}
+	b := l.named(name)
+	b.Frozen, b.Freeze = frozen, l.fresh(b.Freeze)
+	l.budgets[name] = b
 	l.capAll()
 	return l.version
 }
 
-// adopt takes a budget that a run brings, if it is newer than the ledger's.
-func (l *Ledger) adopt(b reserve.Budget) {
-	if b.Name == "" || b.Version <= l.budgets[b.Name].Version {
-		return
+// named returns the budget of a name. One that was never set bounds nothing.
+func (l *Ledger) named(name string) reserve.Budget {
+	if b, ok := l.budgets[name]; ok {
+		return b
 	}
-	l.budgets[b.Name], l.version = b, max(l.version, b.Version)
-	l.capAll()
+	return reserve.Budget{Name: name, Rate: reserve.Endless}
 }
 
-// Knows reports whether the ledger has this version of a budget or a later one, and whether every run of the budget knows
-// it and sends no more than it allows. Who changed the budget asks until it is done: a failover may forget the change.
-func (l *Ledger) Knows(now int64, name string, version int64) (known, done bool) {
+// adopt takes a budget that a run brings, where it is newer than the ledger's.
+func (l *Ledger) adopt(b reserve.Budget) {
+	if was := l.named(b.Name); b.Name != "" && was.With(b) != was {
+		l.budgets[b.Name], l.version = was.With(b), max(l.version, b.Version, b.Freeze)
+		l.capAll()
+	}
+}
+
+// Known returns how far a change of a rate or a freeze has come: FORGOTTEN, the ledger does not have it; CHANGED, somebody
+// has made a later one; WAITING, a run does not know it, or sends more than it allows; DONE. Who made the change asks until
+// it is done: a failover may forget it.
+func (l *Ledger) Known(now int64, name string, version int64, freeze bool) string {
 	l.advance(now)
-	if l.budgets[name].Version < version {
-		return false, false
+	b := l.named(name)
+	has := b.Version
+	if freeze {
+		has = b.Freeze
+	}
+	switch {
+	case has < version:
+		return "FORGOTTEN"
+	case has > version:
+		return "CHANGED"
 	}
 	for at, r := range l.rows {
-		if slices.Contains(fit(at.host), name) && (r.Reported < l.budgets[name].Version || r.Cap > 0) {
-			return true, false
+		if slices.Contains(fit(at.host), name) && (r.Reported < version || r.Cap > 0) {
+			return "WAITING"
 		}
 	}
-	return true, l.quiet == 0
+	if l.quiet > 0 {
+		return "WAITING"
+	}
+	return "DONE"
 }
 
 // Ask renews, raises, lowers or verifies a row.

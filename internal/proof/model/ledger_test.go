@@ -38,13 +38,13 @@ func (s *ledgerScripts) Ask(now int64, a reserve.Ask) reserve.Grant {
 	s.t.Helper()
 	args := []any{a.Host, a.Run, a.Want, a.Right.Rate, a.Right.Version, a.Right.End, ""}
 	for _, b := range a.Budgets {
-		args = append(args, b.Name, b.Rate, asNumber(b.Frozen), b.Version)
+		args = append(args, b.Name, b.Rate, b.Version, asNumber(b.Frozen), b.Freeze)
 	}
 	got := s.call(s.ask, now, args...)
 	n := func(i int) int64 { x, _ := strconv.ParseInt(got[i], 10, 64); return x }
 	g := reserve.Grant{Status: got[0], Rate: n(1), Version: n(2), End: n(3), Bounded: n(4) == 1, Cap: n(5), Left: n(6)}
-	for i := 8; i < len(got); i += 4 {
-		g.Budgets = append(g.Budgets, reserve.Budget{Name: got[i], Rate: n(i + 1), Frozen: n(i+2) == 1, Version: n(i + 3)})
+	for i := 8; i < len(got); i += 5 {
+		g.Budgets = append(g.Budgets, reserve.Budget{Name: got[i], Rate: n(i + 1), Version: n(i + 2), Frozen: n(i+3) == 1, Freeze: n(i + 4)})
 	}
 	return g
 }
@@ -152,7 +152,7 @@ func (p *ledgerPlay) empty(was *Ledger) {
 	p.server()
 	p.client.Del(p.t.Context(), p.keys...)
 	p.model = was.Empty(p.identity, p.now)
-	p.call(p.budget, p.now, "*", "known", 0)
+	p.call(p.budget, p.now, "*", "set-known", 0)
 }
 
 // name returns the name of a budget.
@@ -181,16 +181,15 @@ func (p *ledgerPlay) freeze() (what string, got, want any) {
 }
 
 func (p *ledgerPlay) known() (what string, got, want any) {
-	name := p.name()
-	version := p.model.budgets[name].Version + p.rng.Int64N(2)
-	got = p.call(p.budget, p.now, name, "known", version, "")[:1]
-	status := "WAITING"
-	if known, done := p.model.Knows(p.now, name, version); !known {
-		status = "FORGOTTEN"
-	} else if done {
-		status = "DONE"
+	name, kind := p.name(), "set-known"
+	version := p.model.budgets[name].Version
+	freeze := p.rng.IntN(2) == 0
+	if freeze {
+		kind, version = "freeze-known", p.model.budgets[name].Freeze
 	}
-	return "known " + name, got, []string{status}
+	version = max(0, version+p.rng.Int64N(3)-1)
+	got = p.call(p.budget, p.now, name, kind, version, "")[:1]
+	return kind + " " + name, got, []string{p.model.Known(p.now, name, version, freeze)}
 }
 
 // random asks for a row: mostly with the right that the run has, now and then with an older one.
