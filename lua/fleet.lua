@@ -21,6 +21,7 @@ end
 
 -- store: writes all that has changed, and wakes workers.
 local function store()
+  reweigh()
   storeLaws()
   wake(b.channel)
   storeMembers()
@@ -127,9 +128,15 @@ local function everybody()
   return out
 end
 
+-- doubt: this server may have forgotten what the run may send.
+local function doubt()
+  if b.allow < ENDLESS then b.rightEnds = 0 end
+end
+
 -- beginGrace: this is another server than before. It may have forgotten who owns what.
 local function beginGrace()
   b.epoch = b.identity
+  doubt()
   local g, k = slot(b.now)
   local list = everybody()
   local ends = {}
@@ -194,6 +201,7 @@ local function newClockEpoch()
   addLaws({ l })
   b.last, b.noExpiryBefore, b.started, b.controllerAt = now, now + max(2 * U, 2 * period()), b.started + delta, b.controllerAt + delta
   b.rebalancedAt, b.follow = now, 0
+  if b.rightEnds > 0 and b.rightEnds < ENDLESS then b.rightEnds = b.rightEnds + delta end
   local due = redis.call('ZRANGE', keys.due, '0', '-1', 'WITHSCORES')
   for i = 1, #due, 2 do
     local m = due[i] ~= SENTINEL_MEMBER and member(due[i])
@@ -221,7 +229,9 @@ end
 -- advance: what is due before each call: a change of the server, a clock that went back, leases that are over.
 local function advance()
   local other = b.epoch ~= b.identity
-  if b.begun == 1 and b.time < b.last - STEPPED then newClockEpoch() end
+  if b.time < b.last - STEPPED then
+    if b.begun == 1 then newClockEpoch() else doubt() end -- how long the rights last is not known any more
+  end
   b.now = max(b.time, b.last)
   if b.now - b.last > U then -- nobody could call
     b.noExpiryBefore = b.now + max(2 * U, 2 * period())
@@ -241,10 +251,11 @@ local function advance()
   end
 end
 
--- start: begins when enough members are there. Each gets one range.
+-- start: begins when enough members are there, and the run may send. Each gets one range.
 local function start()
   local n = staying()
   if b.min == 0 or n < b.min then return end
+  if b.frozen > 0 or b.peak > b.allow or b.rightEnds <= b.now then return end
   clear(UNASSIGNED)
   local at, sum, w = 0, 0, b.w
   for _, m in ipairs(leastLoaded(n)) do -- nobody has anything, so they are in the order of their names
@@ -267,7 +278,7 @@ end
 -- enter: a new member. It gets a target, but no ranges yet.
 local function enter(c)
   local old = member(c.worker)
-  local m = { name = c.worker, inc = c.inc, seq = 0, weight = c.weight, version = old and old.version + 1 or 1, joins = ENDLESS, state = PRESENT,
+  local m = { name = c.worker, inc = c.inc, seq = 0, weight = c.weight, version = old and old.version + 1 or 1, joins = ENDLESS, state = PRESENT, known = 0,
     leaving = false, giving = 0, missing = 0, units = 0, held = {}, owns = true, target = {}, aimed = true }
   cache[m.name] = m
   touch(m)
@@ -391,6 +402,12 @@ local function replyGone(c)
   return { first, '', '', laws, unpack(plans) }
 end
 
+-- leaseEnd: until when a reply leases.
+local function leaseEnd()
+  reweigh()
+  return b.peak > b.allow and 0 or min(b.now + b.hold, b.rightEnds)
+end
+
 -- reply: all that m must know.
 local function reply(m, c)
   tally(m)
@@ -403,7 +420,7 @@ local function reply(m, c)
   end
   if m.giving > 0 then give = packed(bare(gives(m))) end
   local laws, plans = news(c)
-  local first = head(c, b.now + b.hold, wait, m.version) .. 'OK|' .. b.epoch
+  local first = head(c, leaseEnd(), wait, m.version) .. 'OK|' .. b.epoch
   if m.version == c.version and give == '' and laws == '' then return { first } end
   return { first, list, give, laws, unpack(plans) }
 end
@@ -443,6 +460,10 @@ local function renew(c)
     m.seq = c.seq
     touch(m)
   end
+  if m.known < b.command and c.known > m.known then
+    m.known = c.known
+    touch(m)
+  end
   joinNeighbours(m)
   -- A worker that hands over still sends for a moment. It stays a member until it says that it does not, so it
   -- receives commands.
@@ -468,5 +489,22 @@ local function ended()
   return n.ends <= b.time or (n.stop > 0 and n.stop <= b.time)
 end
 
-return { REMOVED = REMOVED, PAUSED = PAUSED, STOPPED = STOPPED, ended = ended, newest = newest, advance = advance, renew = renew, change = change,
-  early = early, remove = remove, member = member, event = event, learn = learn, store = store, everyone = function() everyone = true end }
+-- settle: finds out whether a worker can still go by a law that is not in force any more. If none can, high is what the laws
+-- ask for.
+local function settle()
+  weigh()
+  if b.grace > 0 or b.high == b.peak then return end
+  if b.begun == 1 then
+    for _, m in ipairs(everybody()) do
+      if m.state == PRESENT and m.known < b.command then return end
+    end
+  end
+  b.high = b.peak
+end
+
+-- plan: the number of the plan that the run goes by, or will.
+local function newestPlan() return b.begun == 1 and newest().plan or 0 end
+
+return { RUNNING = RUNNING, REMOVED = REMOVED, PAUSED = PAUSED, STOPPED = STOPPED, ENDLESS = ENDLESS, ended = ended, newest = newest, advance = advance,
+  renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn, store = store,
+  everyone = function() everyone = true end, doubt = doubt, weigh = weigh, settle = settle, peakOf = peakOf, open = open, newestPlan = newestPlan }

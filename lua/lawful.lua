@@ -11,9 +11,9 @@ end
 local function readPlans(from)
   local plans = {}
   for i = from, #ARGV do
-    local number, pieces = string.match(ARGV[i], '^(%d+):[01];(.*)$')
+    local number, factor, pieces = string.match(ARGV[i], '^(%d+):[01]:?(%d*);(.*)$')
     number = whole(number, 1, MOST)
-    if not number or not queue(pieces) then return nil end
+    if not number or not queue(pieces) or (factor ~= '' and not whole(factor, 1, 999999)) then return nil end
     plans[number] = ARGV[i]
   end
   return plans

@@ -11,6 +11,8 @@ local BEGIN = 600000 -- µs from the last join to the first slot, or 400 µs a m
 local SPREAD = 4096 -- a server takes one number of each SPREAD
 local MANY = 100 -- from so many laws on only those are made that begin within NEAR
 local NEAR = 10000000 -- µs
+local UNSCALED = 1000000 -- millionths: the rates of a plan as they were given
+local HIGHEST = 100000000 -- the highest rate (pacer/rate.go)
 local HISTORY = 1000 -- laws that are over and that a reply contains, at most
 local MARGIN = U -- by which the clocks of two servers may differ; no slot is sent later than this
 
@@ -133,8 +135,37 @@ end
 -- askNothing: makes a law that asks for no slots.
 local function askNothing(l) l.r0, l.r1, l.den, l.dur, l.k, l.stop = 0, 0, 1, 0, 0, 0 end
 
--- plan: the text of a plan, "number:1;pieces" if it loops, else "number:0;pieces".
+-- plan: the text of a plan, "number:1;pieces" if it loops, else "number:0;pieces"; of a scaled one "number:0:factor;pieces".
 local function plan(id) return redis.call('HGET', keys.budget, 'plan/' .. int(id)) end
+
+-- open: whether a plan loops, '0' or '1', the millionths by which its rates are multiplied, and its pieces.
+local function open(id)
+  local loop, factor, queue = string.match(plan(id), ':(%d):?(%d*);(.*)')
+  return loop, factor == '' and UNSCALED or tonumber(factor), queue
+end
+
+-- numbersOf: the piece that a text is.
+local function numbersOf(text)
+  local r0, r1, den, dur = string.match(text, '(%d+):(%d+):(%d+):(%d+)')
+  return { r0 = tonumber(r0), r1 = tonumber(r1), den = tonumber(den), dur = tonumber(dur) }
+end
+
+-- scaled: a piece with its rates multiplied by f. It equals Scaled in pacer/scale.go.
+local function scaled(p, f)
+  local function rate(r) return min(HIGHEST * U, floor(r * f * (U / p.den) + 0.5)) end
+  return { r0 = rate(p.r0), r1 = rate(p.r1), den = U, dur = p.dur }
+end
+
+-- peakOf: the highest rate of pieces, some millionths of it, in requests per 1,000,000 s.
+local function peakOf(queue, factor)
+  local most = 0
+  for text in string.gmatch(queue, '[^;]+') do
+    local p = numbersOf(text)
+    if factor < UNSCALED then p = scaled(p, factor / UNSCALED) end
+    most = max(most, ceil(max(p.r0, p.r1) * (U / p.den)))
+  end
+  return most
+end
 
 -- takePiece: removes the next piece from what follows a law; nil if there is none.
 local function takePiece(l)
@@ -143,7 +174,7 @@ local function takePiece(l)
     l.rest = none()
     return p
   end
-  local loop, queue = string.match(plan(l.plan), ':(%d);(.*)')
+  local loop, factor, queue = open(l.plan)
   local n, first, found = 0, nil, nil
   for text in string.gmatch(queue, '[^;]+') do
     n = n + 1
@@ -158,8 +189,8 @@ local function takePiece(l)
     found, l.piece = first, 0
   end
   l.piece = l.piece + 1
-  local r0, r1, den, dur = string.match(found, '(%d+):(%d+):(%d+):(%d+)')
-  return { r0 = tonumber(r0), r1 = tonumber(r1), den = tonumber(den), dur = tonumber(dur) }
+  local p = numbersOf(found)
+  return factor < UNSCALED and scaled(p, factor / UNSCALED) or p
 end
 
 -- continue: takes the next piece of the plan, up to the run's end and its number of requests. No slot has an ordinal
@@ -269,8 +300,11 @@ end
 -- ahead: how long a change is made before it is in force, µs.
 local function ahead() return 20000 + 3 * redis.call('HLEN', keys.workers) end
 
--- give: makes text the pieces of a plan.
-local function give(id, pieces) redis.call('HSET', keys.budget, 'plan/' .. int(id), int(id) .. ':0;' .. pieces) end
+-- give: makes text the pieces of a plan, some millionths of their rates.
+local function give(id, loop, factor, pieces)
+  local scale = factor < UNSCALED and ':' .. int(factor) or ''
+  redis.call('HSET', keys.budget, 'plan/' .. int(id), int(id) .. ':' .. loop .. scale .. ';' .. pieces)
+end
 
 -- first: the first law of the run, from t0 on.
 local function first(t0)
@@ -278,14 +312,14 @@ local function first(t0)
   l.clockEpoch, b.clockEpoch, b.started = l.id, l.id, t0
   if b.given == 1 then
     l.plan = l.id
-    give(l.id, string.match(plan(0), ';(.*)'))
+    give(l.id, open(0))
   end
   return l
 end
 
--- change: start, set-rate (with pieces), pause, resume or stop after the start. Returns since when it is in force, or
--- when the run ended, and the status.
-local function change(kind, pieces)
+-- change: start, set-rate (to pieces), scale (to millionths), pause, resume or stop after the start. Returns since when
+-- it is in force, or when the run ended, and the status.
+local function change(kind, to)
   local list, t0 = all(), b.now + ahead()
   local last = list[known[b.command]]
   if last and last.clockEpoch == b.clockEpoch then t0 = max(t0, last.t0 + 1) end
@@ -294,6 +328,7 @@ local function change(kind, pieces)
   if phase >= STOPPED and kind ~= 'stop' then return was.t0, 'ENDED' end
   if kind == 'start' then return b.started, 'SAME' end
   if phase >= STOPPED or (phase == RUNNING and kind == 'resume') or (phase == PAUSED and kind == 'pause') then return was.t0, 'SAME' end
+  if kind == 'scale' and select(2, open(was.plan)) == to then return was.t0, 'SAME' end
   local n, old = lawAfter(t0, t0)
   if kind == 'stop' then
     n.phase = STOPPED
@@ -306,8 +341,16 @@ local function change(kind, pieces)
     if n.ends < ENDLESS then n.ends = n.ends + t0 end
     continue(n)
   else
-    give(n.id, pieces)
-    n.plan, n.piece, n.rest, n.phase = n.id, 0, none(), phase
+    if kind == 'scale' then
+      local loop, factor, pieces = open(old.plan)
+      if phase == RUNNING then n.rest = rest(old, t0) end
+      if n.rest.den > 0 then n.rest = scaled(n.rest, to / factor) end
+      give(n.id, loop, to, pieces)
+    else
+      give(n.id, '0', UNSCALED, to)
+      n.piece, n.rest = 0, none()
+    end
+    n.plan, n.phase = n.id, phase
     if phase == PAUSED then askNothing(n) else continue(n) end
   end
   addLaws({ n })
@@ -315,11 +358,16 @@ local function change(kind, pieces)
   return t0, 'OK'
 end
 
--- early: start, set-rate or stop before the start, as change. A time of 0 means: when the run begins. After a stop
+-- early: start, set-rate, scale or stop before the start, as change. A time of 0 means: when the run begins. After a stop
 -- there is no start.
-local function early(kind, pieces)
+local function early(kind, to)
   if kind == 'set-rate' then
-    give(0, pieces)
+    give(0, '0', UNSCALED, to)
+    b.given = 1
+  elseif kind == 'scale' then
+    local loop, factor, pieces = open(0)
+    if factor == to then return 0, 'SAME' end
+    give(0, loop, to, pieces)
     b.given = 1
   elseif kind == 'stop' then
     local l = first(b.now) -- nobody sends anything
@@ -403,6 +451,32 @@ end
 local function message()
   local text, plans = since(0)
   return struct.pack('<l', #all()) .. text .. table.concat(plans, '\n')
+end
+
+-- weigh: finds the highest rate by laws that are in force or will be, and by their plans. If it is more than the run's
+-- rights allow, nothing is leased until the ledger was asked.
+local function weigh()
+  b.peak = 0
+  local seen = {}
+  local function consider(id)
+    if seen[id] then return end
+    local _, factor, queue = open(id)
+    seen[id], b.peak = true, max(b.peak, peakOf(queue, factor))
+  end
+  if b.begun == 0 then consider(0) end
+  local list = all()
+  for i = #list, 1, -1 do
+    local l = list[i]
+    if l.live and l.phase == RUNNING then consider(l.plan) end
+    if l.live and l.clockEpoch == b.clockEpoch and l.t0 <= b.now - MARGIN then break end
+  end
+  b.high = max(b.high, b.peak)
+  if b.peak > b.allow then b.rightEnds = 0 end
+end
+
+-- reweigh: weighs if the laws have changed, or if that may lower the peak to what is allowed.
+local function reweigh()
+  if changed or b.peak > b.allow then weigh() end
 end
 
 -- storeLaws: stores the laws if they have changed.

@@ -5,6 +5,7 @@
 // Each script's header states its purpose, KEYS, ARGV, reply and invariant. They need Redis 6.2 or newer.
 //
 //	make, renew, order, remove   a run: its state, a worker's lease, a change, a worker that is dead
+//	right                        what a run may send at endpoints that other runs share
 //	ask, budget                  what all runs may send at an endpoint
 //	grant                        which slots the limiter of a run lets pass
 //	snapshot                     what a worker did
@@ -37,7 +38,7 @@ func Text(name string) string {
 	case "renew":
 		calls := within("calls", read("check")+read("lawful")+read("calls"))
 		return read("struct") + read("identity") + read("state") + calls + fleet() + text
-	case "order", "remove":
+	case "order", "remove", "right":
 		text = read("struct") + read("identity") + read("state") + fleet() + read("load") + text
 	case "make":
 		text = read("struct") + read("identity") + read("state") + fleet() + read("load") + read("lawful") + text
@@ -89,6 +90,9 @@ func Renew() *redis.Script { return redis.NewScript(Text("renew")) }
 
 // Order changes a run. order.lua lists the kinds.
 func Order() *redis.Script { return redis.NewScript(Text("order")) }
+
+// Right reads or replaces what a run may send at endpoints that other runs share.
+func Right() *redis.Script { return redis.NewScript(Text("right")) }
 
 // Grant asks the limiter of a run, one of those of Limiter, for permission to send slots.
 func Grant(limiter string) *redis.Script { return redis.NewScript(Text("grant/" + limiter)) }

@@ -1,14 +1,16 @@
--- order: changes a run: start, set-rate, set-burst, pause, resume, stop. touch only says that a controller is there;
+-- order: changes a run: start, set-rate, scale, set-burst, pause, resume, stop. touch only says that a controller is there;
 -- guard also sets the run's dead-man's switch.
 --
 -- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  9 snapshots
--- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, set-burst, pause, resume, stop, touch,
---       guard  5 who  6 what, for the event stream
---       7 for set-rate: pieces; for set-burst: the burst; for guard: µs of silence
+-- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, scale, set-burst, pause, resume, stop,
+--       touch, guard  5 who  6 what, for the event stream
+--       7 for set-rate: pieces; for scale: the millionths of the plan's rates to send; for set-burst: the burst; for
+--       guard: µs of silence
 --       8 the last law of a command when the pieces were worked out, 0 = any
 -- Returns { status, t0, law }. t0: since when it is in force, or when the run ended; 0 = when it begins. law: the last
 --       law of a command. status: OK; SAME (it was so already); WAITING (nothing to pause or resume yet); RETRY
---       (another command came in between); ENDED; NONE (no limiter with a burst); NOSTATE. The same order id gets the
+--       (another command came in between); RESERVE (the run has no right to send so much: ask the ledger of budgets);
+--       FROZEN (nobody may send at its endpoint); ENDED; NONE (no limiter with a burst); NOSTATE. The same order id gets the
 --       same answer again. An error if an argument is wrong.
 -- Invariant: an order id acts once; a command's law begins after all before; all workers are sent all laws; a full
 --       server refuses neither pause nor stop.
@@ -18,9 +20,10 @@ local uid, channel, id, kind, who, what, plan, expected = ARGV[1], ARGV[2], ARGV
 local bad = wrong('order', { 8, 'law', 0, MOST })
 if bad then return bad end
 if not plain(id) then return refuse('order', 'id') end
-local kinds = { start = true, pause = true, resume = true, stop = true, touch = true, guard = true, ['set-rate'] = true, ['set-burst'] = true }
+local kinds = { scale = true, start = true, pause = true, resume = true, stop = true, touch = true, guard = true, ['set-rate'] = true, ['set-burst'] = true }
 if not kinds[kind] then return refuse('order', 'kind') end
 if kind == 'set-rate' and not queue(plan) then return refuse('order', 'pieces') end
+if kind == 'scale' and not whole(plan, 1, 1000000) then return refuse('order', 'part') end
 if kind == 'set-burst' and not whole(plan, 1, 1000000000) then return refuse('order', 'burst') end
 if kind == 'guard' and not whole(plan, 1, MOST) then return refuse('order', 'silence') end
 
@@ -57,10 +60,25 @@ if kind == 'touch' or kind == 'guard' then
   all.store()
   return { status, int(t0), int(b.command) }
 end
+-- refused: the status of a change that the run's rights do not allow, or nil.
+local function refused()
+  if kind == 'pause' or kind == 'stop' or kind == 'set-burst' or all.ended() then return end
+  if b.frozen > 0 then return 'FROZEN' end
+  local _, factor, pieces = all.open(all.newestPlan())
+  if kind == 'set-rate' then factor, pieces = 1000000, plan end
+  if kind == 'scale' then factor = tonumber(plan) end
+  local want = all.peakOf(pieces, factor)
+  if want > b.peak and (want > b.allow or b.rightEnds <= b.now) then return 'RESERVE' end
+end
+
+local to = kind == 'scale' and tonumber(plan) or plan
 if expected > 0 and expected ~= b.command then status = 'RETRY'
+elseif refused() then status = refused()
 elseif kind == 'set-burst' then t0, status = setBurst()
-elseif b.begun == 1 then t0, status = all.change(kind, plan)
-else t0, status = all.early(kind, plan) end
+elseif b.begun == 1 then t0, status = all.change(kind, to)
+else t0, status = all.early(kind, to) end
+if kind == 'pause' and b.frozen == 2 then b.frozen = 1 end -- the end of the freeze does not resume it
+all.weigh()
 if status == 'OK' then
   all.event(kind, who, what)
   if b.begun == 1 and kind ~= 'set-burst' then all.everyone() end

@@ -13,7 +13,7 @@
 --       A call that only renews ends with 6.
 -- Returns an array, or an error if an argument is wrong:
 --       1 the numbers seq, clockEpoch, now, p, members, wait, version, then "status|epoch". All in the list is leased until
---         p. The next call is due in `wait` µs.
+--         p. The next call is due in `wait` µs. p may be lower than in the reply before, where the rights of the run end.
 --       2 the list, if its version is not the call's: ranges lo, hi, law, slot  3 what of it to give up: lo, hi
 --       4 laws newer than known  5 … the plans that they name
 --       status: OK; CLAIM (this is another server: call again with a claim); STALE (seq); REPLACED (another process
@@ -49,7 +49,7 @@ local function renewOnly()
   if not record then return nil end
   local $names(record m_), at = struct.unpack(RECORD, record)
   local $names(call c_) = struct.unpack(CALL, numbers)
-  if m_state ~= PRESENT or c_seq < m_seq or c_weight ~= m_weight or c_version ~= m_version then return nil end
+  if m_state ~= PRESENT or c_seq < m_seq or c_weight ~= m_weight or c_version ~= m_version or m_known < command or peak > allow then return nil end
   if c_known < newest or c_known > 2 ^ 53 or c_seq > 2 ^ 53 or c_p ~= -1 then return nil end
   if m_leaving + c_leaving + m_giving + m_missing ~= 0 or now >= m_joins then return nil end
   if string.sub(record, at + 48 * m_holds + 16 * m_aims) ~= inc then return nil end
@@ -64,7 +64,7 @@ local function renewOnly()
     redis.call('HSET', keys.budget, 'last', seen)
   end
   redis.call('ZADD', keys.due, string.format('%d', drops), worker)
-  local seq, p, members, version = c_seq, now + hold, n, m_version
+  local seq, p, members, version = c_seq, math.min(now + hold, rightEnds), n, m_version
   return { struct.pack(HEAD, $names(head)) .. 'OK|' .. was }
 end
 

@@ -17,7 +17,7 @@ import (
 
 // The arguments of correct calls. The schedule is 1000/s.
 func makeArgs() []any {
-	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, 0, "", "", ""}
+	return []any{"{}", "uid", 0, 3_600_000, "me", "0:0;1000:1000:1:0", 10_000_000, 1, 0, 0, 0, 0, "", "", "", 0, 0, "", 0, ""}
 }
 
 func rangeLaws() []lease.Law {
@@ -45,6 +45,11 @@ func arguments(c lease.Call) []any {
 
 func orderArgs(id, kind string) []any {
 	return []any{"uid", "channel", id, kind, "me", "what", "500:500:1:0", 0}
+}
+
+// rightArgs are those to store a right.
+func rightArgs() []any {
+	return []any{"uid", "channel", "store", "me", "", "", "right", 1_000_000_000, int64(pacer.Endless), time.Now().UnixMicro() + 60_000_000, 0, 1}
 }
 
 func removeArgs(worker string) []any { return []any{"uid", "channel", worker, "me"} }
@@ -126,7 +131,7 @@ func TestNoState(t *testing.T) {
 				t.Errorf("%s: %q", script, reply)
 			}
 		}
-		calls := map[string][]any{"renew": renewArgs("w", 1, ""), "order": orderArgs("c", "pause"), "remove": removeArgs("w")}
+		calls := map[string][]any{"renew": renewArgs("w", 1, ""), "order": orderArgs("c", "pause"), "remove": removeArgs("w"), "right": rightArgs()}
 		for script, args := range calls {
 			none(script, args)
 		}
@@ -268,6 +273,7 @@ func TestOrderRefuses(t *testing.T) {
 		}
 		for _, value := range append(notWhole(), -1, 0, 1_000_000_001) {
 			b.refuses("order", "burst", with(orderArgs("c", "set-burst"), 7, value))
+			b.refuses("order", "part", with(orderArgs("c", "scale"), 7, value))
 		}
 		b.must("order", right...)
 	})
@@ -286,10 +292,68 @@ func TestRemoveRefuses(t *testing.T) {
 	})
 }
 
+func TestRightRefuses(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		b.must("make", makeArgs()...)
+		for position, name := range map[int]string{8: "rate", 9: "end", 10: "latest", 11: "frozen", 12: "sent"} {
+			for _, value := range append(notWhole(), -1) {
+				b.refuses("right", name, with(rightArgs(), position, value))
+			}
+		}
+		b.refuses("right", "frozen", with(rightArgs(), 11, 2))
+		b.refuses("right", "rights", with(rightArgs(), 7, ""))
+		for _, kind := range []string{"", "write"} {
+			b.refuses("right", "kind", with(rightArgs(), 3, kind))
+		}
+	})
+}
+
+// TestRights asserts that rights bound the laws, are replaced by who has read them, and are made again only on the server
+// that was read.
+func TestRights(t *testing.T) {
+	each(t, func(t *testing.T, b *bench) {
+		asked := with(with(with(with(makeArgs(), 15, "right 1"), 16, 1_000_000_000), 17, int64(pacer.Endless)), 19, time.Now().UnixMicro()+60_000_000)
+		none := b.must("right", "uid", "channel", "read", "me")
+		if got := b.must("make", with(asked, 18, "another")...)[0]; got != "RESERVE" {
+			t.Errorf("on another server than was read: %s", got)
+		}
+		if got := b.must("make", with(with(asked, 18, none[2]), 19, 1)...)[0]; got != "RESERVE" {
+			t.Errorf("too late: %s", got)
+		}
+		if got := b.must("make", with(asked, 18, none[2])...)[0]; got != "CREATED" {
+			t.Errorf("%s", got)
+		}
+		if got := b.must("order", with(orderArgs("a", "set-rate"), 7, "1001:1001:1:0")...)[0]; got != "RESERVE" {
+			t.Errorf("a rate above the right: %s", got)
+		}
+		read := b.must("right", "uid", "channel", "read", "me")
+		store := with(with(with(rightArgs(), 5, read[2]), 6, read[3]), 7, "right 2")
+		for what, args := range map[string][]any{"another server": with(store, 5, "another"), "other rights": with(store, 6, "x"),
+			"below what workers may go by": with(store, 8, 999_999_999), "too late": with(store, 10, 1)} {
+			if got := b.must("right", args...); got[0] != "RETRY" || got[3] != "right 1" {
+				t.Errorf("%s: %q", what, got)
+			}
+		}
+		if got := b.must("right", with(store, 8, 2_000_000_000)...); got[0] != "OK" || got[3] != "right 2" || got[4] != "2000000000" {
+			t.Errorf("%q", got)
+		}
+		if got := b.must("order", with(orderArgs("b", "set-rate"), 7, "1001:1001:1:0")...)[0]; got != "OK" {
+			t.Errorf("a rate within the new right: %s", got)
+		}
+		frozen := with(with(with(store, 6, "right 2"), 7, "right 3"), 11, 1)
+		if got := b.must("right", with(frozen, 8, 2_000_000_000)...); got[0] != "OK" || got[9] != "1" {
+			t.Errorf("%q", got)
+		}
+		if got := b.must("order", with(orderArgs("c", "set-rate"), 7, "1:1:1:0")...)[0]; got != "FROZEN" {
+			t.Errorf("in a freeze: %s", got)
+		}
+	})
+}
+
 func TestMakeRefuses(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
 		right := makeArgs()
-		for position, name := range map[int]string{3: "replace", 4: "lifetime", 7: "hold", 8: "min", 9: "span", 10: "requests", 11: "deadman", 12: "seed"} {
+		for position, name := range map[int]string{3: "replace", 4: "lifetime", 7: "hold", 8: "min", 9: "span", 10: "requests", 11: "deadman", 12: "seed", 16: "allow", 17: "end of the rights", 19: "latest"} {
 			for _, value := range append(notWhole(), -1) {
 				b.refuses("make", name, with(right, position, value))
 			}
@@ -311,16 +375,16 @@ func TestMakeRefuses(t *testing.T) {
 			b.refuses("make", "limit", with(right, 13, value))
 		}
 		text, plans := lease.PackLaws(rangeLaws())
-		b.refuses("make", "laws", with(right, 15, text))
-		b.refuses("make", "laws", append(with(right, 15, text[8:]), plans[0]))
-		b.refuses("make", "plan", append(with(right, 15, text), "17:0;x"))
-		for n := 6; n < 12; n++ {
-			b.refuses("make", map[int]string{6: "hold", 7: "min", 8: "span", 9: "requests", 10: "deadman", 11: "seed"}[n], right[:n])
+		b.refuses("make", "laws", with(right, 20, text))
+		b.refuses("make", "laws", append(with(right, 20, text[8:]), plans[0]))
+		b.refuses("make", "plan", append(with(right, 20, text), "17:0;x"))
+		for n, name := range map[int]string{6: "hold", 7: "min", 8: "span", 9: "requests", 10: "deadman", 11: "seed", 15: "allow", 16: "end of the rights", 18: "latest"} {
+			b.refuses("make", name, right[:n])
 		}
 		if n := len(b.dump()); n != 0 {
 			t.Errorf("%d keys were written", n)
 		}
-		if reply := b.must("make", append(with(right, 15, text), plans[0])...); reply[0] != "CREATED" {
+		if reply := b.must("make", append(with(right, 20, text), plans[0])...); reply[0] != "CREATED" {
 			t.Errorf("%q", reply)
 		}
 		if reply := b.must("make", right...); reply[0] != "EXISTS" || reply[2] != "uid" {

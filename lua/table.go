@@ -77,6 +77,11 @@ func coreFields() []Field {
 		{Name: "given", Doc: "1 = a command before the start has given the plan"},
 		{Name: "free", Doc: "number of free ranges"},
 		{Name: "unassigned", Doc: "number of ranges that are in no target"},
+		{Name: "allow", Doc: "highest rate that a law may have by the run's rights, requests per 1,000,000 s; 2^52 = it has no rights, and any rate"},
+		{Name: "rightEnds", Doc: "no lease is longer than the rights, µs; 2^52 = they have no end; 0 = this server may have forgotten them"},
+		{Name: "peak", Doc: "highest rate by the laws and their plans, requests per 1,000,000 s"},
+		{Name: "high", Doc: "highest rate that a worker may still go by, requests per 1,000,000 s"},
+		{Name: "frozen", Doc: "1 = its endpoint is frozen, 2 = and it was paused for that"},
 	}
 }
 
@@ -95,6 +100,7 @@ func recordFields() []Field {
 		{Name: "units", Doc: "places of its target"},
 		{Name: "holds", Of: "#held / bytes(RANGE)", Doc: "number of ranges that it holds"},
 		{Name: "aims", Of: "#target / bytes(BARE)", Doc: "number of ranges of its target"},
+		{Name: "known", Doc: "newest law that it has confirmed"},
 	}
 }
 

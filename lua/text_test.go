@@ -14,7 +14,7 @@ import (
 
 // scripts returns the scripts that run. The other files are included in them.
 func scripts() []string {
-	return append([]string{"make", "renew", "order", "remove", "ask", "budget", "grant", "snapshot", "set_limit", "give_back"}, limiters()...)
+	return append([]string{"make", "renew", "order", "remove", "right", "ask", "budget", "grant", "snapshot", "set_limit", "give_back"}, limiters()...)
 }
 
 // limiters returns the scripts that come before take.lua.

@@ -242,24 +242,34 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 	return l, nil
 }
 
-// String returns the plan as the scripts keep it: "number:1;pieces" if it loops, else "number:0;pieces".
+// String returns the plan as the scripts keep it: "number:1;pieces" if it loops, else "number:0;pieces". The factor of a
+// scaled one comes behind: "number:0:factor;pieces".
 func (p *Plan) String() string {
-	loop := 0
+	loop, factor := 0, ""
 	if p.Loop {
 		loop = 1
 	}
-	return fmt.Sprintf("%d:%d;%s", p.ID, loop, pacer.JoinPieces(p.Pieces))
+	if p.Factor > 0 {
+		factor = fmt.Sprintf(":%d", p.Factor)
+	}
+	return fmt.Sprintf("%d:%d%s;%s", p.ID, loop, factor, pacer.JoinPieces(p.Pieces))
 }
 
 // ParsePlan reads what String writes. It refuses plans whose arithmetic is not defined.
 func ParsePlan(s string) (*Plan, error) {
 	head, rest, _ := strings.Cut(s, ";")
-	number, loop, _ := strings.Cut(head, ":")
+	number, form, _ := strings.Cut(head, ":")
+	loop, scale, scaled := strings.Cut(form, ":")
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id < 0 || id > most || loop != "0" && loop != "1" {
 		return nil, fmt.Errorf("plan: %w", errForm)
 	}
 	p := &Plan{ID: id, Loop: loop == "1"}
+	if scaled {
+		if p.Factor, err = strconv.ParseInt(scale, 10, 64); err != nil || p.Factor < 1 || p.Factor >= Unscaled {
+			return nil, fmt.Errorf("plan %d: its factor: %w", id, errForm)
+		}
+	}
 	for text := range strings.SplitSeq(rest, ";") {
 		piece, err := pacer.ParsePiece(text)
 		if err != nil {

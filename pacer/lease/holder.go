@@ -131,11 +131,12 @@ func (h *Holder) Receive(now int64, r Reply) (again bool) {
 		return false
 	}
 	h.claim = false
+	until := max(h.view.P, r.P) // where the right of the run ends soon, a reply leases for less than the one before
 	if h.view.ClockEpoch != r.ClockEpoch {
-		h.view.Ending = nil // what is left of the clock epoch before is past
+		h.view.Ending, until = nil, r.P // what is left of the clock epoch before is past
 	}
 	before := min(h.view.Now, r.Now)
-	h.epoch, h.view.ClockEpoch, h.view.Now, h.view.P = r.Epoch, r.ClockEpoch, r.Now, r.P
+	h.epoch, h.view.ClockEpoch, h.view.Now, h.view.P = r.Epoch, r.ClockEpoch, r.Now, until
 	// Laws in force since the last reply stay, and so do those that end by the new ones: shards have come to their slots.
 	h.view.Laws = h.view.Laws.Trim(before - keepLaws).With(r.Laws...).In(r.ClockEpoch)
 	if h.known = call.Known; len(r.Laws) > 0 {

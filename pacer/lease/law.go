@@ -1,6 +1,10 @@
 package lease
 
-import "github.com/loadctl/loadctl/pacer"
+import (
+	"cmp"
+
+	"github.com/loadctl/loadctl/pacer"
+)
 
 // Phase is what a law asks for.
 type Phase int64
@@ -33,6 +37,29 @@ type Plan struct {
 	ID     int64
 	Pieces []pacer.Piece
 	Loop   bool
+	Factor int64 // all rates are multiplied by this many millionths, 1 … 999,999; 0 = they are not
+}
+
+// Unscaled is the factor of a plan whose rates are as they were given, in millionths.
+const Unscaled = 1_000_000
+
+// Share returns the factor of the plan, in millionths, up to Unscaled.
+func (p *Plan) Share() int64 { return cmp.Or(p.Factor, Unscaled) }
+
+// At returns the i-th piece, scaled.
+func (p *Plan) At(i int) pacer.Piece {
+	if p.Factor == 0 {
+		return p.Pieces[i]
+	}
+	return p.Pieces[i].Scaled(float64(p.Factor) / Unscaled)
+}
+
+// Peak returns the highest rate of the plan, requests per 1,000,000 s.
+func (p *Plan) Peak() (most int64) {
+	for i := range p.Pieces {
+		most = max(most, p.At(i).Peak())
+	}
+	return most
 }
 
 // A Law is a stretch of the schedule, with all that follows from it. A worker or server that has it can make the next

@@ -275,7 +275,7 @@ func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec,
 	}
 	known, plans := lease.PackLaws(laws)
 	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.Pieces, Loop: p.Loop}).String(),
-		asked.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), asked.Deadman.Microseconds(), p.Seed, limit, r.Keys.Control, known}
+		asked.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), asked.Deadman.Microseconds(), p.Seed, limit, r.Keys.Control, "", 0, 0, "", 0, known}
 	for _, plan := range plans {
 		args = append(args, plan)
 	}

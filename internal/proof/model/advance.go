@@ -12,7 +12,9 @@ import (
 func (r *Run) advance(now int64) {
 	epoch := r.Identity
 	first := r.epoch != epoch
-	r.checkClock(now)
+	if r.checkClock(now); r.laws == nil && now < r.last-stepped {
+		r.doubt() // how long the rights last is not known any more
+	}
 	if r.now = max(now, r.last); r.now-r.last > 1_000_000 { // nobody could call
 		r.noExpiryBefore = r.now + max(2_000_000, 2*r.period())
 		r.controllerAt += r.now - r.last
@@ -40,6 +42,7 @@ func (r *Run) advance(now int64) {
 // beginGrace is for the first call of another server than before. It may have forgotten who owns what.
 func (r *Run) beginGrace(epoch string) {
 	r.epoch = epoch
+	r.doubt()
 	if r.Without.Stored {
 		for _, m := range r.members {
 			m.epoch = epoch
@@ -139,10 +142,12 @@ func (r *Run) Remove(now int64, name string) {
 	if r.members[name] == nil {
 		return
 	}
+	r.changed = false
 	r.advance(now)
 	if m := r.members[name]; m != nil {
 		r.remove(m)
 	}
+	r.reweigh()
 }
 
 // remove removes a member that somebody says is gone. Its clock may have been ahead of this one, by up to stepped. In
@@ -172,7 +177,7 @@ func (r *Run) checkDeadman() {
 		return
 	}
 	if n := r.laws.Newest(); n.Phase < lease.Stopped {
-		r.change("stop", nil)
+		r.change(Order{Kind: "stop"})
 	}
 }
 
@@ -203,6 +208,9 @@ func (r *Run) checkClock(now int64) {
 	r.addLaws(l)
 	r.last, r.noExpiryBefore, r.started = now, now+max(2_000_000, 2*r.period()), r.started+delta
 	r.controllerAt += delta
+	if r.bound.Until > 0 && r.bound.Until < endless {
+		r.bound.Until += delta
+	}
 	at := lease.Pos{Law: l.ID}
 	for _, m := range r.present() {
 		m.drops += delta

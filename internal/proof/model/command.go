@@ -17,10 +17,10 @@ const (
 // ahead returns how long a change is made before it is in force, µs.
 func (r *Run) ahead() int64 { return 20_000 + 3*int64(len(r.members)+len(r.replaced)) }
 
-// start begins when enough members are there. Each gets one range.
+// start begins when enough members are there, and the run may send. Each gets one range.
 func (r *Run) start() {
 	all := r.staying()
-	if r.Min == 0 || len(all) < r.Min {
+	if r.Min == 0 || len(all) < r.Min || !r.mayBegin() {
 		return
 	}
 	r.unassigned = lease.Whole() // a claim may have brought targets
@@ -35,7 +35,7 @@ func (r *Run) start() {
 		at = end
 		r.woken[m.Name] = true
 	}
-	l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, End: endless}
+	l := lease.Law{Plan: r.plan(), End: endless}
 	if r.first(&l, r.now+max(begin, 400*int64(len(all)))); r.Span > 0 {
 		l.End = l.T0 + r.Span
 	}
@@ -103,7 +103,7 @@ func takePiece(l *lease.Law) (p pacer.Piece, ok bool) {
 		l.Piece = 0
 	}
 	l.Piece++
-	return l.Plan.Pieces[l.Piece-1], true
+	return l.Plan.At(l.Piece - 1), true
 }
 
 // askNothing makes a law that asks for no slots.
@@ -142,8 +142,10 @@ func (r *Run) follow() {
 
 // addLaws adds laws. Only the audit needs those that are over.
 func (r *Run) addLaws(laws ...lease.Law) {
+	was := r.laws
 	r.laws = r.laws.With(laws...).In(r.clockEpoch).Trim(r.now - margin)
 	r.ever = r.ever.With(laws...).In(r.clockEpoch)
+	r.changed = r.changed || r.laws != was
 }
 
 // lawAfter returns a law from t0 on that follows the one in force at t, with nothing asked for yet; and that one.
@@ -168,7 +170,7 @@ func (r *Run) learn(laws []lease.Law) {
 	for _, l := range laws {
 		if l.ClockEpoch == r.clockEpoch {
 			if l.Plan.ID == 0 { // the plan of the run's description, which is not sent
-				l.Plan = &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}
+				l.Plan = r.plan()
 			}
 			own = append(own, l)
 		}
@@ -195,18 +197,24 @@ func (r *Run) findCommand() {
 func (r *Run) Command(now int64, kind string, pieces []pacer.Piece) (t0 int64, status string) {
 	r.advance(now)
 	r.controllerAt = r.now
-	return r.act(kind, pieces)
+	t0, status = r.act(Order{Kind: kind, Pieces: pieces})
+	r.weigh()
+	return t0, status
 }
 
-func (r *Run) act(kind string, pieces []pacer.Piece) (t0 int64, status string) {
+func (r *Run) act(o Order) (t0 int64, status string) {
 	if r.laws == nil {
-		return r.early(kind, pieces)
+		return r.early(o)
 	}
-	return r.change(kind, pieces)
+	return r.change(o)
 }
+
+// plan returns the plan of the run's description, or what commands before the start have made of it.
+func (r *Run) plan() *lease.Plan { return &lease.Plan{Pieces: r.Pieces, Loop: r.Loop, Factor: r.factor} }
 
 // change is a command after the start.
-func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string) {
+func (r *Run) change(o Order) (t0 int64, status string) {
+	kind := o.Kind
 	t0 = r.now + r.ahead()
 	if i, ok := r.laws.Index(r.command); ok && r.laws.All()[i].ClockEpoch == r.clockEpoch {
 		t0 = max(t0, r.laws.All()[i].T0+1)
@@ -218,7 +226,8 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string
 		return was.T0, "ENDED"
 	case kind == "start":
 		return r.started, "SAME"
-	case phase >= lease.Stopped, phase == lease.Running && kind == "resume", phase == lease.Paused && kind == "pause":
+	case phase >= lease.Stopped, phase == lease.Running && kind == "resume", phase == lease.Paused && kind == "pause",
+		kind == "scale" && was.Plan.Share() == o.Factor:
 		return was.T0, "SAME"
 	}
 	n, old := r.lawAfter(t0, t0)
@@ -238,7 +247,18 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string
 		}
 		r.next(&n)
 	default:
-		n.Plan, n.Piece, n.Left = &lease.Plan{ID: n.ID, Pieces: pieces}, 0, pacer.Piece{}
+		if kind == "scale" {
+			n.Left = old.Left
+			if phase == lease.Running {
+				n.Left = old.rest(t0)
+			}
+			if n.Left.Den > 0 {
+				n.Left = n.Left.Scaled(float64(o.Factor) / float64(old.Plan.Share()))
+			}
+			n.Plan = &lease.Plan{ID: n.ID, Pieces: old.Plan.Pieces, Loop: old.Plan.Loop, Factor: o.Factor % lease.Unscaled}
+		} else {
+			n.Plan, n.Piece, n.Left = &lease.Plan{ID: n.ID, Pieces: o.Pieces}, 0, pacer.Piece{}
+		}
 		if n.Phase = phase; phase == lease.Paused {
 			r.askNothing(&n)
 		} else {
@@ -252,16 +272,20 @@ func (r *Run) change(kind string, pieces []pacer.Piece) (t0 int64, status string
 
 // early is a command before the start, as change. A t0 of 0 means: when the run begins. After a stop there is no
 // start.
-func (r *Run) early(kind string, pieces []pacer.Piece) (t0 int64, status string) {
-	switch {
+func (r *Run) early(o Order) (t0 int64, status string) {
+	switch kind := o.Kind; {
 	case kind == "set-rate":
-		r.Pieces, r.Loop, r.given = pieces, false, true
+		r.Pieces, r.Loop, r.factor, r.given = o.Pieces, false, 0, true
+	case kind == "scale" && r.plan().Share() == o.Factor:
+		return 0, "SAME"
+	case kind == "scale":
+		r.factor, r.given = o.Factor%lease.Unscaled, true
 	case kind == "start" && r.Min != 1:
 		r.Min = 1
 	case kind == "start":
 		return 0, "SAME"
 	case kind == "stop":
-		l := lease.Law{Plan: &lease.Plan{Pieces: r.Pieces, Loop: r.Loop}, Phase: lease.Stopped, End: endless}
+		l := lease.Law{Plan: r.plan(), Phase: lease.Stopped, End: endless}
 		r.first(&l, r.now) // nobody sends anything
 		r.askNothing(&l)
 		r.addLaws(l)

@@ -11,14 +11,15 @@ const remembered = 16
 // An Order is a command of a controller. It is carried out once, even if it is repeated.
 type Order struct {
 	ID       string
-	Kind     string // those of Command; touch: a controller is there; guard: it also sets the dead-man's switch
+	Kind     string // those of Command; scale; touch: a controller is there; guard: it also sets the dead-man's switch
 	Pieces   []pacer.Piece
+	Factor   int64 // of scale: the part of the plan's rates that is sent, millionths, 1 … 1,000,000
 	Silence  int64 // of guard, µs
 	Expected int64 // the last law of a command when it was worked out; 0 = any
 }
 
 // An Answer to an Order: OK, SAME (it was so already), WAITING (for the start), RETRY (another command came in
-// between) or ENDED.
+// between), RESERVE (the run has no right to send so much), FROZEN (nobody may send at its endpoint) or ENDED.
 type Answer struct {
 	ID, Status string
 	T0, Law    int64 // since when it is in force, 0 = it was already; the last law of a command
@@ -34,6 +35,7 @@ func (r *Run) Order(now int64, o Order) Answer {
 	if r.laws == nil && (o.Kind == "pause" || o.Kind == "resume") {
 		return Answer{ID: o.ID, Status: "WAITING"}
 	}
+	r.changed = false
 	r.advance(now)
 	r.controllerAt = r.now
 	a := Answer{ID: o.ID, Status: "SAME"}
@@ -45,7 +47,15 @@ func (r *Run) Order(now int64, o Order) Answer {
 	case o.Expected > 0 && o.Expected != r.command:
 		a.Status = "RETRY"
 	default:
-		a.T0, a.Status = r.act(o.Kind, o.Pieces)
+		if a.Status = r.refused(o); a.Status == "" {
+			a.T0, a.Status = r.act(o)
+		}
+		if o.Kind == "pause" && r.frozen == pausedByFreeze {
+			r.frozen = isFrozen // the end of the freeze does not resume it
+		}
+	}
+	if r.reweigh(); o.Kind != "touch" && o.Kind != "guard" {
+		r.weigh()
 	}
 	a.Law = r.command
 	if a.Status == "OK" || a.Status == "SAME" && o.Kind != "touch" && o.Kind != "guard" {

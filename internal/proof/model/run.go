@@ -33,6 +33,7 @@ type Options struct {
 	Hold     int64 // for how long a reply leases the ranges in it, µs
 	Deadman  int64 // µs without a controller after which the run is stopped; 0 = never
 	Seed     int64 // of Poisson arrivals; 0 = slots are evenly spaced
+	Bound    Bound // what the run may send at endpoints that others share
 	Without  Without
 }
 
@@ -48,6 +49,7 @@ type Member struct {
 	joins             int64        // when neighbours may be joined, µs; endless = none; of a departed member: its last call
 	version           int64        // of held
 	leaving, gone     bool
+	known             int64 // newest law that it has confirmed
 }
 
 // An Entry of the log: an incarnation, or nobody, owned the places [Lo, Hi) from one slot to another.
@@ -65,6 +67,11 @@ type Run struct {
 	laws           *lease.Laws // laws in force and later ones, which may still be needed
 	ever           *lease.Laws // all
 	given          bool        // a command before the start has given the plan
+	factor         int64       // of that plan, as in lease.Plan
+	bound          Bound
+	peak, high     int64 // the highest rate by the laws; and that a worker may still go by. Requests per 1,000,000 s
+	frozen         frozen
+	changed        bool // the laws, in this call
 	command        int64       // number of the last law of a command
 	started        int64       // first T0
 	clockEpoch     int64
@@ -87,7 +94,12 @@ type Run struct {
 
 // New returns a run that waits for its members.
 func New(o Options, identity string) *Run {
-	return &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), unassigned: lease.Whole(), members: map[string]*Member{}, replaced: map[string]bool{}, woken: map[string]bool{}}
+	r := &Run{Options: o, Identity: identity, epoch: identity, free: lease.Whole(), unassigned: lease.Whole(), members: map[string]*Member{}, replaced: map[string]bool{}, woken: map[string]bool{}, bound: o.Bound}
+	if r.bound == (Bound{}) {
+		r.bound = Bound{Allow: endless, Until: endless}
+	}
+	r.weigh()
+	return r
 }
 
 // Restore makes a run again from what a worker knows of it, on a server that may have had it before. For the workers
@@ -96,7 +108,10 @@ func Restore(o Options, identity string, now int64, laws []lease.Law) *Run {
 	salt := "." + strconv.FormatInt(now, 10)
 	r := New(o, identity+salt)
 	r.last, r.now, r.controllerAt, r.epoch = now, now, now, salt // so advance sees another server than before
+	r.high = 0
 	r.learn(laws)
+	r.doubt()
+	r.weigh()
 	return r
 }
 
@@ -110,6 +125,8 @@ func (r *Run) Become(server string) {
 
 // Renew is the one call of the protocol.
 func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
+	r.changed = false
+	defer r.reweigh()
 	r.advance(now)
 	m := r.members[c.Worker]
 	if m != nil && m.Incarnation != c.Incarnation {
@@ -159,6 +176,9 @@ func (r *Run) Renew(now int64, c lease.Call) lease.Reply {
 	if !again && (changed || c.Claim != nil || c.Epoch == "") {
 		m.seq = c.Seq
 	}
+	if m.known < r.command {
+		m.known = max(m.known, c.Known)
+	}
 	r.joinNeighbours(m)
 	if m.drops = r.now + r.Hold + expirySlack; len(m.held) == 0 {
 		m.drops = min(m.drops, r.now+3_000_000+2*r.period())
@@ -193,7 +213,7 @@ func (r *Run) reply(m *Member, c lease.Call) lease.Reply {
 	if out.Version = m.version; out.Version != c.Version {
 		out.List = m.held
 	}
-	out.P, out.Give = r.now+r.Hold, m.gives().Bare()
+	out.P, out.Give = r.leaseEnd(), m.gives().Bare()
 	if r.laws == nil || len(m.target.Minus(m.held)) > 0 { // it soon gets more
 		out.Wait = soon(out.Members, r.Hold)
 	}

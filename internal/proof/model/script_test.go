@@ -50,7 +50,7 @@ func timed(name string) *redis.Script {
 
 func newScripts(t *testing.T, client rdb.Client, run string) *scripts {
 	s := &scripts{t: t, client: client, run: run, texts: map[string]*redis.Script{}}
-	for _, name := range []string{"make", "renew", "order", "remove"} {
+	for _, name := range []string{"make", "renew", "order", "remove", "right"} {
 		s.texts[name] = timed(name)
 	}
 	sub := client.(*redis.Client).PSubscribe(t.Context(), s.channel()+"*")
@@ -75,7 +75,7 @@ func (s *scripts) keys() []string {
 func (s *scripts) call(name string, now int64, args ...any) *redis.Cmd {
 	keys := s.keys()
 	switch name {
-	case "renew", "remove":
+	case "renew", "remove", "right":
 		keys = keys[:8]
 	case "order":
 		keys = append(keys[:8:8], keys[10])
@@ -87,7 +87,7 @@ func (s *scripts) make(now int64, o Options, identity string, laws []lease.Law) 
 	s.t.Helper()
 	s.identity, s.logged = identity, 0
 	text, plans := lease.PackLaws(laws)
-	args := []any{"{}", "uid", 0, 1_000_000, "me", (&lease.Plan{Pieces: o.Pieces, Loop: o.Loop}).String(), o.Hold, o.Min, o.Span, o.Requests, o.Deadman, o.Seed, "", s.channel(), text}
+	args := []any{"{}", "uid", 0, 1_000_000, "me", (&lease.Plan{Pieces: o.Pieces, Loop: o.Loop}).String(), o.Hold, o.Min, o.Span, o.Requests, o.Deadman, o.Seed, "", s.channel(), o.Bound.Rights, o.Bound.Allow, o.Bound.Until, identity, now, text}
 	for _, p := range plans {
 		args = append(args, p)
 	}
@@ -117,8 +117,11 @@ func (s *scripts) Renew(now int64, c lease.Call, known *lease.Laws) lease.Reply 
 func (s *scripts) Order(now int64, o Order) Answer {
 	s.t.Helper()
 	argument := pacer.JoinPieces(o.Pieces)
-	if o.Kind == "guard" {
+	switch o.Kind {
+	case "guard":
 		argument = fmt.Sprint(o.Silence)
+	case "scale":
+		argument = fmt.Sprint(o.Factor)
 	}
 	f, err := s.call("order", now, "uid", s.channel(), o.ID, o.Kind, "me", "what", argument, o.Expected).StringSlice()
 	if err != nil {
@@ -126,6 +129,21 @@ func (s *scripts) Order(now int64, o Order) Answer {
 	}
 	a := Answer{ID: o.ID, Status: f[0]}
 	fmt.Sscan(f[1]+" "+f[2], &a.T0, &a.Law)
+	return a
+}
+
+func (s *scripts) Right(now int64, c RightCall) RightAnswer {
+	s.t.Helper()
+	args := []any{"uid", s.channel(), "read", "me"}
+	if c.Store {
+		args = []any{"uid", s.channel(), "store", "me", c.Identity, c.Was, c.Bound.Rights, c.Bound.Allow, c.Bound.Until, c.Latest, asNumber(c.Frozen), 0}
+	}
+	f, err := s.call("right", now, args...).StringSlice()
+	if err != nil {
+		s.t.Fatalf("%+v: %v", c, err)
+	}
+	a := RightAnswer{Status: f[0], Identity: f[2], Bound: Bound{Rights: f[3]}, Settled: f[8] == "1", Frozen: f[9] != "0"}
+	fmt.Sscan(f[1]+" "+f[4]+" "+f[5]+" "+f[6]+" "+f[7], &a.Now, &a.Bound.Allow, &a.Bound.Until, &a.Peak, &a.High)
 	return a
 }
 
@@ -276,13 +294,14 @@ func (s *scripts) checkCore(r *Run, h map[string]string) error {
 	mine := map[string]int64{"tf": r.tf, "grace": r.grace, "noExpiryBefore": r.noExpiryBefore, "rebalancedAt": r.rebalancedAt, "clockEpoch": r.clockEpoch,
 		"command": r.command, "started": r.started, "n": int64(len(r.present())), "w": weights(r.staying()), "hold": r.Hold, "min": int64(r.Min), "span": r.Span,
 		"requests": r.Requests, "deadman": r.Deadman, "seed": r.Seed, "controllerAt": r.controllerAt, "newest": newest, "phase": phase, "begun": begun,
-		"given": given, "free": int64(len(r.free)), "unassigned": int64(len(r.unassigned))}
+		"given": given, "free": int64(len(r.free)), "unassigned": int64(len(r.unassigned)),
+		"allow": r.bound.Allow, "rightEnds": r.bound.Until, "peak": r.peak, "high": r.high, "frozen": int64(r.frozen)}
 	for _, x := range got {
 		if want, there := mine[x.Name]; x.Value != want && x.Name != "follow" || !there && x.Name != "follow" { // it only says when to look for the next law
 			return fmt.Errorf("core: %s is %d by the script, %d in the model", x.Name, x.Value, want)
 		}
 	}
-	return differs("last, epoch", []string{h["last"], h["epoch"]}, []string{fmt.Sprint(r.last), r.epoch})
+	return differs("last, epoch, rights", []string{h["last"], h["epoch"], h["rights"]}, []string{fmt.Sprint(r.last), r.epoch, r.bound.Rights})
 }
 
 func (s *scripts) checkLaws(r *Run, h, all map[string]string) error {
@@ -345,8 +364,8 @@ func (s *scripts) checkMembers(r *Run, records map[string]string) error {
 		for _, x := range aims {
 			target = append(target, lease.Range{Lo: x.Lo, Hi: x.Hi})
 		}
-		got := []any{v["inc"], n("seq"), n("weight"), n("version"), n("joins"), state, leaving, n("giving"), n("missing"), n("units")}
-		want := []any{m.Incarnation, m.seq, m.Weight, m.version, m.joins, wantState, m.leaving, m.gives().Len(), m.target.Minus(m.held).Len(), m.target.Len()}
+		got := []any{v["inc"], n("seq"), n("weight"), n("version"), n("joins"), state, leaving, n("giving"), n("missing"), n("units"), n("known")}
+		want := []any{m.Incarnation, m.seq, m.Weight, m.version, m.joins, wantState, m.leaving, m.gives().Len(), m.target.Minus(m.held).Len(), m.target.Len(), m.known}
 		if err := differs("member "+name, got, want); err != nil {
 			return err
 		}
@@ -513,6 +532,9 @@ func randomOptions(rng *rand.Rand) Options {
 	if rng.IntN(3) == 0 {
 		o.Seed = 1 + rng.Int64N(poisson.MaxSeed)
 	}
+	if rng.IntN(2) == 0 {
+		o.Bound = Bound{Rights: "right", Allow: (&lease.Plan{Pieces: o.Pieces}).Peak(), Until: 1_700_000_000_000_000 + rng.Int64N(60_000_000)}
+	}
 	return o
 }
 
@@ -537,6 +559,8 @@ func (w *world) step() {
 	switch w.rng.IntN(60) {
 	case 0, 1:
 		w.command()
+	case 16, 17:
+		w.right()
 	case 2:
 		name := w.names[w.rng.IntN(len(w.names))]
 		w.r.Remove(w.now, name)
@@ -705,12 +729,12 @@ func (w *world) adversary() {
 
 func (w *world) command() {
 	w.t.Helper()
-	kind := []string{"start", "set-rate", "set-rate", "set-rate", "pause", "resume", "resume", "touch", "guard", "stop"}[w.rng.IntN(10)]
+	kind := []string{"start", "set-rate", "set-rate", "set-rate", "scale", "scale", "pause", "resume", "resume", "touch", "guard", "stop"}[w.rng.IntN(12)]
 	if kind == "stop" && w.rng.IntN(5) > 0 {
 		return
 	}
 	ps := randomOptions(w.rng).Pieces
-	o := Order{ID: fmt.Sprint(len(w.orders)), Kind: kind, Pieces: ps, Silence: 5_000_000 + w.rng.Int64N(10_000_000)}
+	o := Order{ID: fmt.Sprint(len(w.orders)), Kind: kind, Pieces: ps, Factor: []int64{1_000_000, 500_000, 1 + w.rng.Int64N(1_000_000)}[w.rng.IntN(3)], Silence: 5_000_000 + w.rng.Int64N(10_000_000)}
 	if w.chance(4) {
 		o.Expected = w.r.command - w.rng.Int64N(2)
 		o.Expected = max(0, o.Expected)
@@ -721,6 +745,35 @@ func (w *world) command() {
 	}
 	got, want := w.s.Order(w.now, o), w.r.Order(w.now, o)
 	if err := differs(fmt.Sprintf("order %+v", o), got, want); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// right reads or replaces what the run may send: mostly as it was read, now and then too late, or on another server.
+func (w *world) right() {
+	w.t.Helper()
+	read := w.r.Right(w.now, RightCall{})
+	if err := differs("read the rights", w.s.Right(w.now, RightCall{}), read); err != nil {
+		w.t.Fatal(err)
+	}
+	if w.chance(4) || w.options.Bound == (Bound{}) && !w.chance(8) {
+		return
+	}
+	c := RightCall{Store: true, Identity: read.Identity, Was: read.Bound.Rights, Latest: w.now + w.rng.Int64N(2_000_000), Frozen: w.chance(6)}
+	c.Bound = Bound{Rights: fmt.Sprint("right ", w.now), Allow: read.High, Until: w.now + w.rng.Int64N(20_000_000)}
+	switch w.rng.IntN(6) {
+	case 0:
+		c.Bound.Allow = w.rng.Int64N(30_000_000_000)
+	case 1:
+		c.Bound.Allow, c.Bound.Until = 30_000_000_000, endless
+	case 2:
+		c.Identity = "another"
+	case 3:
+		c.Was, c.Latest = "other rights", w.now-1
+	}
+	w.compare()
+	w.now += w.rng.Int64N(500_000)
+	if err := differs(fmt.Sprintf("replace the rights %+v", c), w.s.Right(w.now, c), w.r.Right(w.now, c)); err != nil {
 		w.t.Fatal(err)
 	}
 }

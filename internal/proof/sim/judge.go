@@ -77,6 +77,7 @@ func (w *world) judge() Result {
 		}
 	}
 	w.ordinals(&r)
+	w.checkRights(&r)
 	if w.server.run == nil || len(w.server.run.Laws().All()) == 0 {
 		return r
 	}

@@ -46,6 +46,7 @@ func kinds() []kind {
 		{"copies", draw.copies, "churn"},
 		{"short", draw.short, "churn"},
 		{"storm", draw.storm, "churn"},
+		{"rights", draw.rights, "churn"},
 	}
 }
 

@@ -38,6 +38,7 @@ type Plan struct {
 	Commands []Command
 	Requests int64                                    // the run's number of requests; 0 = no limit
 	Removes  []Remove                                 // `workers rm` of dead processes
+	Rights   *RightsPlan                              // what happens to the rights of the run to send; nil = it needs none
 	Stops    bool                                     // the clock of every second stopped process stands still
 	Trace    func(at time.Duration, who, what string) // called for each event; nil = no trace
 }
@@ -86,6 +87,7 @@ type Command struct {
 	At     time.Duration
 	Kind   string
 	Pieces []pacer.Piece
+	Factor int64 // of scale, millionths
 }
 
 // Remove is `workers rm` and its time.

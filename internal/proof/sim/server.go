@@ -22,6 +22,7 @@ type server struct {
 	skews  map[int64]int64  // of the clock when each law was first seen, by number
 	called map[string]int64 // when each incarnation last called, µs
 	bad    error            // of the state
+	rights []granted
 }
 
 func newServer(w *world) *server {
@@ -30,7 +31,7 @@ func newServer(w *world) *server {
 
 // options returns the settings of a run that waits for this many members.
 func (w *world) options(members int) model.Options {
-	return model.Options{Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: members, Hold: w.Options.PermitFor, Seed: w.Options.Arrivals, Without: w.without}
+	return model.Options{Bound: w.firstRights(), Pieces: w.Options.Pieces, Span: w.Options.Span, Requests: w.Requests, Min: members, Hold: w.Options.PermitFor, Seed: w.Options.Arrivals, Without: w.without}
 }
 
 func (s *server) redis() int64 { return (zero + s.Now + s.skew) / 1000 }
@@ -103,6 +104,23 @@ func (s *server) promote(n int, skew time.Duration) {
 
 func (s *server) lose() { s.run = nil; s.trace("server", "state is lost") }
 
+// order carries out a command. If the run has no right to send so much, it gets one.
+func (s *server) order(c Command) (t0 int64, status string) {
+	if s.Rights == nil {
+		return s.run.Command(s.redis(), c.Kind, c.Pieces)
+	}
+	o := model.Order{Kind: c.Kind, Pieces: c.Pieces, Factor: c.Factor}
+	for try := range 2 {
+		o.ID = fmt.Sprint(c.At, " ", s.Now, " ", try)
+		a := s.run.Order(s.redis(), o)
+		if a.Status != "RESERVE" {
+			return a.T0, a.Status
+		}
+		s.store(s.run.Right(s.redis(), model.RightCall{}), endless)
+	}
+	return 0, "RESERVE"
+}
+
 // command gives a command. All workers are notified, three times. If the server cannot be reached, it is tried again.
 func (s *server) command(n int, c Command) {
 	if s.run == nil && c.Kind == "stop" {
@@ -113,7 +131,7 @@ func (s *server) command(n int, c Command) {
 		return
 	}
 	s.do(func() {
-		t0, done := s.run.Command(s.redis(), c.Kind, c.Pieces)
+		t0, done := s.order(c)
 		s.trace("server", "%s: %d %v", c.Kind, t0, done)
 		if done == "OK" && t0 > s.run.Now()+soon && s.bad == nil {
 			s.bad = fmt.Errorf("at %v: %s is in force only in %d µs", time.Duration(s.Now), c.Kind, t0-s.run.Now())

@@ -75,6 +75,9 @@ func Run(p Plan, without model.Without, broken Broken) Result {
 	for _, s := range p.Steps {
 		w.after(s.At, func() { w.server.skew += int64(s.By) })
 	}
+	if p.Rights != nil {
+		w.after(0, w.server.keepRights)
+	}
 	if p.Lost > 0 {
 		w.after(p.Lost, w.server.lose)
 	}
