@@ -35,6 +35,9 @@ func (r *Run) leaseEnd() int64 {
 	if r.reweigh(); r.peak > r.bound.Allow {
 		return 0
 	}
+	if r.Without.Rights {
+		return r.now + r.Hold
+	}
 	return min(r.now+r.Hold, r.bound.Until)
 }
 

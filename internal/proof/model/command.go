@@ -210,7 +210,9 @@ func (r *Run) act(o Order) (t0 int64, status string) {
 }
 
 // plan returns the plan of the run's description, or what commands before the start have made of it.
-func (r *Run) plan() *lease.Plan { return &lease.Plan{Pieces: r.Pieces, Loop: r.Loop, Factor: r.factor} }
+func (r *Run) plan() *lease.Plan {
+	return &lease.Plan{Pieces: r.Pieces, Loop: r.Loop, Factor: r.factor}
+}
 
 // change is a command after the start.
 func (r *Run) change(o Order) (t0 int64, status string) {

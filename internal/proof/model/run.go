@@ -71,9 +71,9 @@ type Run struct {
 	bound          Bound
 	peak, high     int64 // the highest rate by the laws; and that a worker may still go by. Requests per 1,000,000 s
 	frozen         frozen
-	changed        bool // the laws, in this call
-	command        int64       // number of the last law of a command
-	started        int64       // first T0
+	changed        bool  // the laws, in this call
+	command        int64 // number of the last law of a command
+	started        int64 // first T0
 	clockEpoch     int64
 	epoch          string
 	tf, grace      int64 // when this server was first called; until when unknown ranges stay unknown, 0 = over

@@ -12,4 +12,5 @@ type Without struct {
 	NewClockEpoch bool // a clock that goes back begins no new clock epoch
 	Past          bool // positions are looked for only in laws that may still be needed
 	Command       bool // the newest law is taken for a command's, also if it follows from the plan
+	Rights        bool // a lease may be longer than the rights of the run
 }

@@ -35,6 +35,7 @@ func rules() []rule {
 		{"past", "deserted", 32, 6, model.Without{Past: true}, Broken{}, true},
 		{"command", "lost-late", 15, 10, model.Without{Command: true}, Broken{}, true},
 		{"new-era", "eras", 182, 5, model.Without{NewClockEpoch: true}, Broken{}, false},
+		{"rights", "rights", 14, 5, model.Without{Rights: true}, Broken{}, true},
 	}
 }
 
