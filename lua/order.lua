@@ -7,7 +7,8 @@
 --       7 for set-rate: pieces; for scale: the millionths of the plan's rates to send; for set-burst: the burst; for
 --       guard: µs of silence
 --       8 the last law of a command when the pieces were worked out, 0 = any
--- Returns { status, t0, law }. t0: since when it is in force, or when the run ended; 0 = when it begins. law: the last
+-- Returns { status, t0, law }. t0: since when it is in force, or when the run ended; 0 = when it begins. With RESERVE it
+--       is the highest rate that the run would have, requests per 1,000,000 s. law: the last
 --       law of a command. status: OK; SAME (it was so already); WAITING (nothing to pause or resume yet); RETRY
 --       (another command came in between); RESERVE (the run has no right to send so much: ask the ledger of budgets);
 --       FROZEN (nobody may send at its endpoint); ENDED; NONE (no limiter with a burst); NOSTATE. The same order id gets the
@@ -68,12 +69,13 @@ local function refused()
   if kind == 'set-rate' then factor, pieces = 1000000, plan end
   if kind == 'scale' then factor = tonumber(plan) end
   local want = all.peakOf(pieces, factor)
-  if want > b.peak and (want > b.allow or b.rightEnds <= b.now) then return 'RESERVE' end
+  if want > b.peak and (want > b.allow or b.rightEnds <= b.now) then return 'RESERVE', want end
 end
 
 local to = kind == 'scale' and tonumber(plan) or plan
+local refusal, want = refused()
 if expected > 0 and expected ~= b.command then status = 'RETRY'
-elseif refused() then status = refused()
+elseif refusal then status, t0 = refusal, want or 0
 elseif kind == 'set-burst' then t0, status = setBurst()
 elseif b.begun == 1 then t0, status = all.change(kind, to)
 else t0, status = all.early(kind, to) end

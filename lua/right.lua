@@ -2,7 +2,7 @@
 -- read. docs/adr/0045-endpoint-budgets.md says how that is asked for.
 --
 -- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  (state.lua says what is in them)
--- ARGV  1 run uid  2 wake-up channel  3 kind: read, store  4 who; to store:
+-- ARGV  1 run uid  2 wake-up channel  3 kind: read; store; lower, as store, if no worker can go by more  4 who; to store:
 --       5 the server's identity that was read  6 the rights that were read
 --       7 rights, a text that is compared only  8 highest rate of the run by them, requests per 1,000,000 s
 --       9 when they end, 2^52 = they do not  10 when they must be stored at the latest
@@ -12,12 +12,11 @@
 --       server's clock. status: OK; RETRY (something has changed, or it is too late); NOSTATE, with now and identity
 --       alone. end: 0 = this server may have forgotten the rights. peak: the highest rate by the laws and their plans.
 --       high: the highest that a worker may still go by. settled: 1 = that is exact. burst: of the limiter, or 0.
--- Invariant: rights are replaced on the server that was read, by who has read them, and never below what workers may
---       go by, unless they are below already.
+-- Invariant: rights are replaced on the server that was read, by who has read them.
 
 local uid, channel, kind, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-if kind ~= 'read' and kind ~= 'store' then return refuse('right', 'kind') end
-if kind == 'store' then
+if kind ~= 'read' and kind ~= 'store' and kind ~= 'lower' then return refuse('right', 'kind') end
+if kind ~= 'read' then
   local bad = wrong('right', { 8, 'rate', 0, MOST / 2, 9, 'end', 0, MOST / 2, 10, 'latest', 0, MOST, 11, 'frozen', 0, 1, 12, 'sent', 0, 1 })
   if bad then return bad end
   if not ARGV[7] or ARGV[7] == '' then return refuse('right', 'rights') end
@@ -48,9 +47,10 @@ end
 all.advance()
 all.settle()
 local status = 'OK'
-if kind == 'store' then
+if kind ~= 'read' then
   local allow = tonumber(ARGV[8])
-  if ARGV[5] ~= b.epoch or ARGV[6] ~= rights or b.now > tonumber(ARGV[10]) or allow < math.min(b.high, b.allow) then
+  if ARGV[5] ~= b.epoch or ARGV[6] ~= rights or b.now > tonumber(ARGV[10])
+    or (kind == 'lower' and (b.grace > 0 or b.high ~= b.peak or allow < b.high)) then
     status = 'RETRY'
   else
     rights, b.allow, b.rightEnds = ARGV[7], allow, tonumber(ARGV[9])

@@ -329,7 +329,7 @@ func TestRights(t *testing.T) {
 		read := b.must("right", "uid", "channel", "read", "me")
 		store := with(with(with(rightArgs(), 5, read[2]), 6, read[3]), 7, "right 2")
 		for what, args := range map[string][]any{"another server": with(store, 5, "another"), "other rights": with(store, 6, "x"),
-			"below what workers may go by": with(store, 8, 999_999_999), "too late": with(store, 10, 1)} {
+			"below what workers may go by": with(with(store, 3, "lower"), 8, 999_999_999), "too late": with(store, 10, 1)} {
 			if got := b.must("right", args...); got[0] != "RETRY" || got[3] != "right 1" {
 				t.Errorf("%s: %q", what, got)
 			}

@@ -56,8 +56,11 @@ func ordinary() []event {
 		{name: "rate over 2 s", do: func(p *pair) {
 			p.command("set-rate", []pacer.Piece{{R0: pairRate, R1: 2 * pairRate, Den: 1, Dur: 2_000_000}, {R0: 2 * pairRate, R1: 2 * pairRate, Den: 1}})
 		}},
+		{name: "half of the rate", do: func(p *pair) { p.order(model.Order{Kind: "scale", Factor: lease.Unscaled / 2}) }},
 		{name: "pause", do: change("pause", 0)},
 		{name: "resume", do: change("resume", 0)},
+		{name: "endpoint frozen", do: func(p *pair) { p.right(true, pacer.Endless) }},
+		{name: "end of a freeze", do: func(p *pair) { p.right(false, pacer.Endless) }},
 		{name: "stop", do: change("stop", 0)},
 		{name: "planned end", plan: func(p *pair, at time.Duration) { p.model.Span = (at - pairBegin).Microseconds() }},
 		{name: "last request", plan: func(p *pair, at time.Duration) { p.model.Requests = int64(pairRate * (at - pairBegin).Seconds()) }},
@@ -91,6 +94,7 @@ func faults() []event {
 		{name: "Redis frozen 4 s", plan: frozen(4 * time.Second), harm: true},
 		{name: "state of 1 s ago", plan: oldState(time.Second), harm: true, lost: true},
 		{name: "state of 3 s ago", plan: oldState(3 * time.Second), harm: true, lost: true},
+		{name: "no right for 2 s", do: (*pair).withoutRight, harm: true},
 		{name: "emptied", do: func(p *pair) { p.lose(false) }, harm: true, lost: true},
 		{name: "run removed", do: func(p *pair) { p.lose(true) }, harm: true, lost: true},
 	}
@@ -227,17 +231,53 @@ func (p *pair) lastCall(id string) int64 {
 
 // command gives a command to a run that may be over, or may be as wanted.
 func (p *pair) command(kind string, ps []pacer.Piece) {
+	p.order(model.Order{Kind: kind, Pieces: ps})
+}
+
+func (p *pair) order(o model.Order) {
+	p.changing(func() bool {
+		p.stopped = p.stopped || o.Kind == "stop"
+		if p.model == nil || p.kind == "closed" && (o.Kind == "set-rate" || o.Kind == "scale") {
+			return false
+		}
+		p.orders++
+		o.ID = fmt.Sprint(p.orders)
+		return p.model.Order(p.redis(), o).Status == "OK"
+	})
+}
+
+// right replaces the rights of the run to send. A freeze pauses it, and its end resumes it.
+func (p *pair) right(frozen bool, until int64) {
+	p.changing(func() bool {
+		if p.model == nil {
+			return false
+		}
+		read := p.model.Right(p.redis(), model.RightCall{})
+		c := model.RightCall{Store: true, Identity: read.Identity, Was: read.Bound.Rights, Latest: pacer.Endless, Frozen: frozen,
+			Bound: model.Bound{Rights: "right", Allow: pacer.Endless - 1, Until: until}}
+		return p.model.Right(p.redis(), c).Status == "OK"
+	})
+}
+
+// withoutRight lets the rights of the run end, and renews them after 2 s.
+func (p *pair) withoutRight() {
+	p.right(false, p.redis())
+	go func() {
+		time.Sleep(2 * time.Second)
+		p.right(false, pacer.Endless)
+	}()
+}
+
+// changing makes a change when Redis carries it out, and sends the laws to all workers if it has effect.
+func (p *pair) changing(change func() bool) {
 	time.Sleep(p.thaws() - p.since())
 	p.mu.Lock()
-	p.stopped = p.stopped || kind == "stop"
-	if p.model == nil || p.kind == "closed" && kind == "set-rate" {
-		p.mu.Unlock()
-		return
+	changed, laws := change(), []lease.Law(nil)
+	if changed {
+		laws = p.model.Laws().All()
 	}
-	_, status := p.model.Command(p.redis(), kind, ps)
-	laws := p.model.Laws().All()
 	p.mu.Unlock()
-	if status == "OK" {
+	if changed {
 		p.publish(lease.Message{Laws: laws, LawsOnly: true}, nil)
 	}
 }

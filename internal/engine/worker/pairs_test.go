@@ -20,6 +20,7 @@ type pair struct {
 	plan     model.Options // of the run as it began
 	stopped  bool          // a user said so
 	servers  int           // that have taken over
+	orders   int           // that were given
 	forgot   bool          // a server does not know all that happened before
 	deserted bool          // all workers had ended then, so the server does not receive the laws that it forgot
 	removed  time.Duration // when the run was removed; 0 = it was not

@@ -78,14 +78,12 @@ func (r *Run) settled() bool {
 	return r.grace == 0 && !slices.ContainsFunc(r.present(), func(m *Member) bool { return r.laws != nil && m.known < r.command })
 }
 
-// refused returns the status of an order that is refused, or "".
-func (r *Run) refused(o Order) string {
-	want := int64(0)
+// refused returns the status of an order that is refused, or "". With RESERVE it returns the highest rate that the run would
+// have.
+func (r *Run) refused(o Order) (status string, want int64) {
 	switch {
-	case o.Kind == "pause" || o.Kind == "stop":
-		return ""
-	case r.ended(r.now):
-		return ""
+	case o.Kind == "pause" || o.Kind == "stop" || r.ended(r.now):
+		return "", 0
 	case o.Kind == "set-rate":
 		want = (&lease.Plan{Pieces: o.Pieces}).Peak()
 	case o.Kind == "scale":
@@ -97,11 +95,11 @@ func (r *Run) refused(o Order) string {
 	}
 	switch {
 	case r.frozen != notFrozen:
-		return "FROZEN"
+		return "FROZEN", 0
 	case want > r.peak && (want > r.bound.Allow || r.bound.Until <= r.now):
-		return "RESERVE"
+		return "RESERVE", want
 	}
-	return ""
+	return "", 0
 }
 
 // newestPlan returns the plan that the run goes by, or will.
@@ -115,6 +113,7 @@ func (r *Run) newestPlan() *lease.Plan {
 // A RightCall reads what bounds a run, or replaces it if nothing has changed since it was read.
 type RightCall struct {
 	Store    bool
+	Lower    bool   // only if no worker can go by a higher rate
 	Identity string // of the server that was read
 	Was      string // the rights that were read
 	Bound    Bound
@@ -140,7 +139,8 @@ func (r *Run) Right(now int64, c RightCall) RightAnswer {
 	a := RightAnswer{Status: "OK"}
 	switch {
 	case !c.Store:
-	case c.Identity != r.epoch || c.Was != r.bound.Rights || r.now > c.Latest || c.Bound.Allow < min(r.high, r.bound.Allow):
+	case c.Identity != r.epoch || c.Was != r.bound.Rights || r.now > c.Latest,
+		c.Lower && (r.grace > 0 || r.high != r.peak || c.Bound.Allow < r.high):
 		a.Status = "RETRY"
 	default:
 		r.bound = c.Bound

@@ -22,7 +22,7 @@ type Order struct {
 // between), RESERVE (the run has no right to send so much), FROZEN (nobody may send at its endpoint) or ENDED.
 type Answer struct {
 	ID, Status string
-	T0, Law    int64 // since when it is in force, 0 = it was already; the last law of a command
+	T0, Law    int64 // since when it is in force, 0 = it was already, or with RESERVE the rate; the last law of a command
 }
 
 // Order carries out a command, once.
@@ -47,7 +47,7 @@ func (r *Run) Order(now int64, o Order) Answer {
 	case o.Expected > 0 && o.Expected != r.command:
 		a.Status = "RETRY"
 	default:
-		if a.Status = r.refused(o); a.Status == "" {
+		if a.Status, a.T0 = r.refused(o); a.Status == "" {
 			a.T0, a.Status = r.act(o)
 		}
 		if o.Kind == "pause" && r.frozen == pausedByFreeze {

@@ -136,7 +136,11 @@ func (s *scripts) Right(now int64, c RightCall) RightAnswer {
 	s.t.Helper()
 	args := []any{"uid", s.channel(), "read", "me"}
 	if c.Store {
-		args = []any{"uid", s.channel(), "store", "me", c.Identity, c.Was, c.Bound.Rights, c.Bound.Allow, c.Bound.Until, c.Latest, asNumber(c.Frozen), 0}
+		kind := "store"
+		if c.Lower {
+			kind = "lower"
+		}
+		args = []any{"uid", s.channel(), kind, "me", c.Identity, c.Was, c.Bound.Rights, c.Bound.Allow, c.Bound.Until, c.Latest, asNumber(c.Frozen), 0}
 	}
 	f, err := s.call("right", now, args...).StringSlice()
 	if err != nil {
@@ -759,7 +763,7 @@ func (w *world) right() {
 	if w.chance(4) || w.options.Bound == (Bound{}) && !w.chance(8) {
 		return
 	}
-	c := RightCall{Store: true, Identity: read.Identity, Was: read.Bound.Rights, Latest: w.now + w.rng.Int64N(2_000_000), Frozen: w.chance(6)}
+	c := RightCall{Store: true, Identity: read.Identity, Was: read.Bound.Rights, Latest: w.now + w.rng.Int64N(2_000_000), Frozen: w.chance(6), Lower: w.chance(3)}
 	c.Bound = Bound{Rights: fmt.Sprint("right ", w.now), Allow: read.High, Until: w.now + w.rng.Int64N(20_000_000)}
 	switch w.rng.IntN(6) {
 	case 0:
