@@ -26,7 +26,7 @@ const write = "write HOST, HOST:PORT, *.DOMAIN or *"
 func Parse(text string) (string, error) {
 	name, err := parse(text)
 	if err != nil && !strings.Contains(text, "@") { // it may have a password
-		err = fmt.Errorf("%.60q: %w", text, err)
+		err = fmt.Errorf("host %.60q: %w", text, err)
 	}
 	return name, err
 }

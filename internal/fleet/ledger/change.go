@@ -13,7 +13,7 @@ import (
 
 // The errors of changes.
 var (
-	ErrFull    = errors.New("more is reserved than that")
+	ErrFull    = errors.New("runs hold more than is allowed then")
 	ErrChanged = errors.New("somebody has changed it since")
 )
 
@@ -23,8 +23,11 @@ type Change struct {
 	Kind    string // set, cut, freeze or thaw
 	Rate    int64  // of set and cut; reserve.Endless removes the budget
 	Note    Note   // of the rate or of the freeze
-	Version int64  // that it has made. Versions are about the time of the change, µs of the ledger's clock
+	Version int64  // that it has made
 }
+
+// At returns about when a change was made, by the ledger's clock: versions are times, µs, or a little later.
+func (c Change) At() time.Time { return timeOf(c.Version) }
 
 // Set sets the rate of a budget; [reserve.Endless] removes it. If more is reserved than it allows it returns ErrFull and
 // changes nothing, unless cut says that the runs have to come down.

@@ -138,10 +138,10 @@ func TestStateDecidesAsTheScripts(t *testing.T) {
 		if !reflect.DeepEqual(g.Budgets, fitting) {
 			t.Fatalf("step %d: %s: the script has %+v, Go has %+v", step, a.Host, g.Budgets, fitting)
 		}
-		if _, rate := s.Group(a.Host); (rate < reserve.Endless) != g.Bounded {
+		if rate := s.Bound(a.Host).Rate; (rate < reserve.Endless) != g.Bounded {
 			t.Fatalf("step %d: %s: bounded %v, the rate is %d", step, a.Host, g.Bounded, rate)
 		}
-		rows, sum := s.Holding(a.Host)
+		rows, sum := s.Sharing(a.Host)
 		own := int64(0)
 		for _, r := range rows {
 			if r.Host == a.Host && r.Run == a.Run {
@@ -151,7 +151,7 @@ func TestStateDecidesAsTheScripts(t *testing.T) {
 				}
 			}
 		}
-		if _, rate := s.Group(a.Host); g.Status == "FULL" && g.Left != max(0, rate-sum+own) {
+		if rate := s.Bound(a.Host).Rate; g.Status == "FULL" && g.Left != max(0, rate-sum+own) {
 			t.Fatalf("step %d: %s: left %d of %d, others hold %d", step, a.Host, g.Left, rate, sum-own)
 		}
 	}

@@ -31,26 +31,42 @@ func (s State) index(name string) int {
 	return slices.IndexFunc(s.Budgets, func(b Budget) bool { return b.Name == name })
 }
 
-// Group returns with whom a host shares a rate, and the rate: with all that the name of the narrowest budget fits, or with
-// the other ports of the host if that is * or there is none.
-func (s State) Group(host string) (group string, rate int64) {
+// Bound returns the budget that bounds a host: the narrowest that has a rate. Without one its rate is
+// [reserve.Endless], and its name is empty.
+func (s State) Bound(host string) Budget {
 	for _, b := range s.Fitting(host) {
-		switch {
-		case b.Rate >= reserve.Endless:
-		case b.Name == "*":
-			return endpoint.Bare(host), b.Rate
-		default:
-			return b.Name, b.Rate
+		if b.Rate < reserve.Endless {
+			return b
 		}
 	}
-	return endpoint.Bare(host), reserve.Endless
+	return Budget{Budget: reserve.Budget{Rate: reserve.Endless}}
 }
 
-// Holding returns the rows that share a rate with a host, and the sum of their rates.
-func (s State) Holding(host string) (rows []Row, sum int64) {
-	group, _ := s.Group(host)
+// group returns with whom a host shares a rate, and the rate: with all that its budget fits, or with the other ports of the
+// host if that is * or there is none.
+func (s State) group(host string) (group string, rate int64) {
+	b := s.Bound(host)
+	if b.Name == "" || b.Name == "*" {
+		return endpoint.Bare(host), b.Rate
+	}
+	return b.Name, b.Rate
+}
+
+// Sharing returns the rows that share a rate with a host, and the sum of their rates.
+func (s State) Sharing(host string) (rows []Row, sum int64) {
+	group, _ := s.group(host)
 	for _, r := range s.Rows {
-		if other, _ := s.Group(r.Host); other == group {
+		if other, _ := s.group(r.Host); other == group {
+			rows, sum = append(rows, r), sum+r.Rate
+		}
+	}
+	return rows, sum
+}
+
+// Under returns the rows that the budget of a name bounds, and the sum of their rates.
+func (s State) Under(name string) (rows []Row, sum int64) {
+	for _, r := range s.Rows {
+		if s.Bound(r.Host).Name == name {
 			rows, sum = append(rows, r), sum+r.Rate
 		}
 	}
@@ -68,15 +84,18 @@ func (s State) With(name string, rate int64) State {
 // Above returns the rows that hold more together than their budget allows.
 func (s State) Above() []Row {
 	return slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool {
-		_, rate := s.Group(r.Host)
-		_, sum := s.Holding(r.Host)
+		_, rate := s.group(r.Host)
+		_, sum := s.Sharing(r.Host)
 		return sum <= rate
 	})
 }
 
+// Fitted returns the rows at hosts that a name fits.
+func (s State) Fitted(name string) []Row {
+	return slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool { return !slices.Contains(endpoint.Fits(r.Host), name) })
+}
+
 // Behind returns the rows of runs that do not obey a change yet.
 func (s State) Behind(c Change) []Row {
-	return slices.DeleteFunc(slices.Clone(s.Rows), func(r Row) bool {
-		return !slices.Contains(endpoint.Fits(r.Host), c.Name) || r.Reported >= c.Version && r.Cap == 0
-	})
+	return slices.DeleteFunc(s.Fitted(c.Name), func(r Row) bool { return r.Reported >= c.Version && r.Cap == 0 })
 }

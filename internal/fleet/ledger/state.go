@@ -30,6 +30,12 @@ type Budget struct {
 	Why  Note // about the freeze, or about its end
 }
 
+// SetAt returns about when the rate was set; zero = never.
+func (b Budget) SetAt() time.Time { return timeOf(b.Version) }
+
+// FrozenAt returns about when the budget was frozen or thawed; zero = never.
+func (b Budget) FrozenAt() time.Time { return timeOf(b.Freeze) }
+
 // A Row is what a run may send at a host.
 type Row struct {
 	Host     string // HOST:PORT
@@ -40,6 +46,15 @@ type Row struct {
 	Cap      int64     // the run has to come down to this; 0 = it has not
 	Reported int64     // the version of the budgets that the run knows
 	People   People
+}
+
+// Since returns when the run got the row, as the run says; zero = that is unknown.
+func (r Row) Since() time.Time {
+	const most = 1 << 53 // µs: no time of a script is later
+	if r.People.Since < 0 || r.People.Since > most {
+		return time.Time{}
+	}
+	return timeOf(r.People.Since)
 }
 
 // List reads the ledger. It changes nothing. Rows that are over are left out.
