@@ -5,7 +5,7 @@
 --       2 kind: set; cut, as set, and runs have to come down; freeze; thaw; set-known, freeze-known: how far a change
 --         of the rate, or of the freeze, has come
 --       3 for set and cut: the rate, 2^52 = no budget; how far: the version of the change; else 0
---       4 what people say about it, for people; empty: as before
+--       4 what people say about the rate, or about the freeze, for people; empty: as before
 -- Returns { status, version }. status: OK; FULL, more is reserved than the rate allows, and nothing has changed; how far:
 --       FORGOTTEN, this server does not have the change; CHANGED, somebody has made a later one; WAITING, a run does
 --       not obey it yet, or this server may have forgotten rows; DONE. An error if an argument is wrong.
@@ -38,8 +38,8 @@ if kind == 'set-known' or kind == 'freeze-known' then
 end
 
 local was, version = budgets[name], fresh(0)
-local b = { rate = old.rate, version = old.version, frozen = old.frozen, freeze = old.freeze }
-if kind == 'freeze' or kind == 'thaw' then b.frozen, b.freeze = kind == 'freeze' and 1 or 0, version
+local b, said = { rate = old.rate, version = old.version, frozen = old.frozen, freeze = old.freeze }, 'n/'
+if kind == 'freeze' or kind == 'thaw' then b.frozen, b.freeze, said = kind == 'freeze' and 1 or 0, version, 'w/'
 else b.rate, b.version = number, version end
 budgets[name] = b
 if kind == 'set' and above() then
@@ -47,6 +47,6 @@ if kind == 'set' and above() then
   return answer('FULL', 0)
 end
 setBudget(name, b)
-if ARGV[4] and ARGV[4] ~= '' then redis.call('HSET', keys.budgets, 'n/' .. name, ARGV[4]) end
+if ARGV[4] and ARGV[4] ~= '' then redis.call('HSET', keys.budgets, said .. name, ARGV[4]) end
 capRows()
 return answer('OK', version)

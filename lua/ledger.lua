@@ -3,8 +3,8 @@
 -- internal/proof/model/ledger.go do the same.
 --
 -- Keys, all in one slot of a cluster:
---   budgets  ledger: its numbers, and the identity of the server that the rows belong to; b/NAME: a budget; n/NAME: what
---            people say about it, for people
+--   budgets  ledger: its numbers, and the identity of the server that the rows belong to; b/NAME: a budget; n/NAME and
+--            w/NAME: what people say about its rate, and about its freeze, for people
 --   rows     'HOST RUN': what a run may send at a host, and what people are shown of it
 -- Rates are requests per 1,000,000 s. Times are µs of this server's clock.
 

@@ -97,6 +97,12 @@ func Right() *redis.Script { return redis.NewScript(Text("right")) }
 // Grant asks the limiter of a run, one of those of Limiter, for permission to send slots.
 func Grant(limiter string) *redis.Script { return redis.NewScript(Text("grant/" + limiter)) }
 
+// Ask renews, raises, lowers or verifies what a run may send at an endpoint.
+func Ask() *redis.Script { return redis.NewScript(Text("ask")) }
+
+// Budget changes what all runs together may send at an endpoint, or says how far a change has come.
+func Budget() *redis.Script { return redis.NewScript(Text("budget")) }
+
 // Remove removes a member of a run.
 func Remove() *redis.Script { return redis.NewScript(Text("remove")) }
 

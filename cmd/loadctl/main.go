@@ -1,7 +1,7 @@
 // Command loadctl creates, watches and changes runs.
 //
-// The commands for runs in Redis are here, a file for each. Package prepare has those for the time before a run, and
-// package serve those that serve until they are stopped.
+// The commands for runs in Redis are here, a file for each. Package prepare has those for the time before a run, package
+// budget those for what all runs together may send, and package serve those that serve until they are stopped.
 package main
 
 import (
@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/cmd/loadctl/budget"
 	"github.com/loadctl/loadctl/cmd/loadctl/prepare"
 	"github.com/loadctl/loadctl/cmd/loadctl/serve"
 	"github.com/loadctl/loadctl/internal/console/cli"
@@ -48,6 +49,7 @@ func newRootCommand() *cobra.Command {
 		newDebugCommand(redis),
 		newListCommand(redis),
 		newRemoveCommand(redis),
+		budget.NewCommand(redis),
 		prepare.NewProfileCommand(),
 		prepare.NewWorkloadCommand(),
 		prepare.NewImportCommand(),
