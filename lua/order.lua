@@ -69,7 +69,7 @@ local function refused()
   if kind == 'set-rate' then factor, pieces = 1000000, plan end
   if kind == 'scale' then factor = tonumber(plan) end
   local want = all.peakOf(pieces, factor)
-  if want > b.peak and (want > b.allow or b.rightEnds <= b.now) then return 'RESERVE', want end
+  if (want > b.peak or kind == 'start') and (want > b.allow or b.rightEnds <= b.now) then return 'RESERVE', want end
 end
 
 local to = kind == 'scale' and tonumber(plan) or plan

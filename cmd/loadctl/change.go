@@ -11,6 +11,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/fleet/link"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -35,8 +36,8 @@ func newChangeCommand(
 				return unchanged(err)
 			}
 			defer cli.Close(client)
-			done, err := change(r, c.Context())
-			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, spec.ErrLimiter) {
+			done, err := rights.Change(c.Context(), r, func() (run.Change, error) { return change(r, c.Context()) })
+			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, spec.ErrLimiter) || rights.Refused(err) {
 				err = cli.Config(err)
 			}
 			if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -61,7 +62,7 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 // create makes the run, or opens the existing one if its spec is the same. A run that has ended is an error: nothing
 // would be sent.
 func (f *creation) create(ctx context.Context, client rdb.Client, name string, asked spec.Spec) (*run.Run, bool, error) {
-	r, created, err := run.Create(ctx, client, name, asked, f.how.Options())
+	r, created, err := rights.Create(ctx, client, name, asked, f.how.Options())
 	if created {
 		err = f.spec.Data().Files.Store(ctx, r)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/member"
 	"github.com/loadctl/loadctl/internal/fleet/results"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -228,6 +229,12 @@ func (f *memberFlags) work(
 		return err
 	}
 	go results.AbortIfFailing(watching, r, w.ID+"/"+w.Incarnation, func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }, log)
+	kept := make(chan struct{})
+	go func() {
+		defer close(kept)
+		rights.Keep(watching, r, w.ID+"/"+w.Incarnation, link.Aside, log)
+	}()
+	defer func() { stop(); <-kept }() // the last worker gives back what the run may send
 	w.Host, _ = os.Hostname()
 	w.Weight, w.MaxRate, w.Shards, w.Cores, w.MaxInFlight, w.Resolution = f.weight, f.maxRate, shards, cores, f.maxInFlight, time.Duration(f.resolution)
 	w.Results.MaxRate = f.maxRate

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/report/threshold"
 )
@@ -49,9 +50,9 @@ func Begin(ctx context.Context, r *run.Run, alone func()) error {
 		case !s.EndedAt.IsZero():
 			return fmt.Errorf("search %s: %w", r.Name, run.ErrOver)
 		case s.Phase == "paused":
-			_, err = r.Resume(ctx)
+			_, err = rights.Change(ctx, r, func() (run.Change, error) { return r.Resume(ctx) })
 		case s.Phase == "waiting" && s.MinWorkers == 0 && there:
-			_, err = r.Start(ctx)
+			_, err = rights.Change(ctx, r, func() (run.Change, error) { return r.Start(ctx) })
 		case s.Phase == "running" && there && !s.StartedAt.IsZero() && !s.Now().Before(s.StartedAt):
 			return nil
 		case !there && !noted:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/results"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/pacer"
@@ -24,7 +25,9 @@ func (w *workers) SetRate(ctx context.Context, rate float64, why string) (time.T
 	if err != nil {
 		return time.Time{}, FinalError{err}
 	}
-	c, err := w.run.SetRateFor(ctx, spec.NearFlowRate(w.run.Spec.Target, to), why)
+	c, err := rights.Change(ctx, w.run, func() (run.Change, error) {
+		return w.run.SetRateFor(ctx, spec.NearFlowRate(w.run.Spec.Target, to), why)
+	})
 	return c.At, final(err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/orders"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
@@ -62,7 +63,7 @@ func setRate(ctx context.Context, r *run.Run, _ *http.Request, o order) (any, er
 			return nil, err
 		}
 	}
-	return to.Give(ctx, r)
+	return rights.Change(ctx, r, func() (run.Change, error) { return to.Give(ctx, r) })
 }
 
 // pause stops the schedule's clock.
@@ -72,7 +73,7 @@ func pause(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, erro
 
 // resume goes on after a pause.
 func resume(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, error) {
-	return r.Resume(ctx)
+	return rights.Change(ctx, r, func() (run.Change, error) { return r.Resume(ctx) })
 }
 
 // stop ends a run. It answers when each worker has confirmed that.
@@ -82,7 +83,7 @@ func stop(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, error
 
 // start begins a waiting run with the workers that have joined.
 func start(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, error) {
-	return r.Start(ctx)
+	return rights.Change(ctx, r, func() (run.Change, error) { return r.Start(ctx) })
 }
 
 // remove declares that the process of a worker is dead. It answers with the worker as it is then.

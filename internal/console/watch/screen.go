@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/console/screen"
 	"github.com/loadctl/loadctl/internal/fleet/orders"
 	"github.com/loadctl/loadctl/internal/fleet/results"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
 )
@@ -92,12 +93,12 @@ func give(ctx context.Context, r *run.Run, o screen.Order) (string, error) {
 			err = orders.StayAt(ctx, r, to)
 		}
 		if err == nil {
-			done, err = to.Give(ctx, r)
+			done, err = rights.Change(ctx, r, func() (run.Change, error) { return to.Give(ctx, r) })
 		}
 	case "pause":
 		done, err = r.Pause(ctx)
 	case "resume":
-		done, err = r.Resume(ctx)
+		done, err = rights.Change(ctx, r, func() (run.Change, error) { return r.Resume(ctx) })
 	case "stop":
 		done, err = r.Stop(ctx, nil)
 	default:

@@ -67,6 +67,10 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 		return c, errRetry
 	case "NONE":
 		return c, fmt.Errorf("%s %s: %w: it has no burst to change", kind, r.Name, spec.ErrLimiter)
+	case "RESERVE":
+		return c, &RightError{r.Name, kind, us}
+	case "FROZEN":
+		return c, fmt.Errorf("%s %s: %w", kind, r.Name, ErrFrozen)
 	case "ENDED":
 		return c, fmt.Errorf("%s %s: %w, since %s", kind, r.Name, ErrOver, c.At.Format(time.RFC3339))
 	default:
@@ -228,6 +232,15 @@ func (r *Run) Start(ctx context.Context) (Change, error) {
 
 // Pause stops the schedule's clock: no slot is due until Resume. Workers, connections and statistics stay.
 func (r *Run) Pause(ctx context.Context) (Change, error) { return r.command(ctx, "pause", "", "", 0) }
+
+// PauseFor is Pause, with a reason for the run's events.
+func (r *Run) PauseFor(ctx context.Context, why string) (Change, error) { return r.command(ctx, "pause", why, "", 0) }
+
+// Scale makes the run send some millionths of its plan's rates, 1 to 1,000,000, with a reason for its events. The plan goes
+// on. Another rate ends that.
+func (r *Run) Scale(ctx context.Context, factor int64, why string) (Change, error) {
+	return r.command(ctx, "scale", fmt.Sprintf("%.4g %% of the plan, %s", float64(factor)/1e4, why), strconv.FormatInt(factor, 10), 0)
+}
 
 // Resume goes on where Pause stopped, without a burst. The planned end moves by the length of the pause.
 func (r *Run) Resume(ctx context.Context) (Change, error) {

@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -74,13 +75,16 @@ type Run struct {
 
 	Client rdb.Client
 	Keys   Keys
-	keep   time.Duration // as the run was created with; 0 = unknown
+	keep   time.Duration           // as the run was created with; 0 = unknown
+	rights *atomic.Pointer[string] // the newest that this process knows, to restore them; nil = none was received
 }
 
 // Options are the settings of Create.
 type Options struct {
 	By   string        // program and version that creates the run, for the report; "" = unknown
 	New  bool          // replace a run of this name that has ended
+	// Reserve gets the right to send for a run that is not made yet. nil = the run needs none.
+	Reserve func(context.Context, *Run) (Reserved, error)
 	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
 }
 
@@ -109,8 +113,8 @@ func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec
 		return nil, false, Explain("create run", name, err)
 	}
 	keys := KeysOf(name)
-	maker := &Run{Name: name, UID: NewID(), Client: client, Keys: keys}
-	reply, err := maker.makeState(ctx, client, asked, text, replace, o.Keep, nil)
+	maker := &Run{Name: name, UID: NewID(), Spec: asked, Client: client, Keys: keys}
+	reply, err := maker.makeNew(ctx, text, replace, o)
 	if err != nil {
 		err = Explain("create run", name, err)
 		if errors.Is(err, spec.ErrBroken) { // the script only knows the state of this version
@@ -162,7 +166,7 @@ func handle(client rdb.Client, name string, reply []string) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Run{Name: name, UID: reply[2], Spec: asked, Client: client, Keys: KeysOf(name)}, nil
+	return &Run{Name: name, UID: reply[2], Spec: asked, Client: client, Keys: KeysOf(name), rights: new(atomic.Pointer[string])}, nil
 }
 
 // Open returns the run of this name, or ErrNoRun.
@@ -264,7 +268,7 @@ func Who() string {
 
 // makeState makes the state of a run, or finds the existing one. laws are what a worker knows of a run that Redis has
 // lost. The reply is that of the make script.
-func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec, text string, replace int, keep time.Duration, laws []lease.Law) ([]string, error) {
+func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec, text string, replace int, keep time.Duration, right Reserved, laws []lease.Law) ([]string, error) {
 	p, err := asked.Plan()
 	if err != nil {
 		return nil, err
@@ -275,7 +279,8 @@ func (r *Run) makeState(ctx context.Context, client rdb.Client, asked spec.Spec,
 	}
 	known, plans := lease.PackLaws(laws)
 	args := []any{text, r.UID, replace, keep.Milliseconds(), Who(), (&lease.Plan{Pieces: p.Pieces, Loop: p.Loop}).String(),
-		asked.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), asked.Deadman.Microseconds(), p.Seed, limit, r.Keys.Control, "", 0, 0, "", 0, known}
+		asked.Hold().Microseconds(), p.Min, p.Span.Microseconds(), max(0, p.Left), asked.Deadman.Microseconds(), p.Seed, limit, r.Keys.Control,
+		right.Rights, right.Allow, right.Ends, right.Identity, right.Latest, known}
 	for _, plan := range plans {
 		args = append(args, plan)
 	}

@@ -23,6 +23,8 @@ type Keys struct {
 	Removed string
 	// Who judges the run while it is active; it expires by itself.
 	Judge string
+	// Who keeps the run's rights; it expires by itself.
+	Keeper string
 	// A note to workers that a run was stopped while Redis had lost it.
 	Stopped string
 }
@@ -33,7 +35,7 @@ func KeysOf(name string) Keys {
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Due: key("due"), ByLoad: key("byload"), Unowned: key("unowned"), Laws: key("laws"),
 		Log: key("log"), Events: key("events"), Totals: key("totals"), Snapshots: key("snapshots"), Series: key("series"),
-		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"),
+		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"), Keeper: key("keeper"),
 	}
 }
 

@@ -59,11 +59,12 @@ const rememberLaws = time.Minute
 // message only delays. A hint that comes with a payload belongs to it: a worker that has
 // the laws need not call. A payload that cannot be read is a hint.
 func (r *Run) Messages(ctx context.Context, l *link.Link, worker string) <-chan lease.Message {
-	return join(ctx, l.Messages(), l.Wakeups(ctx, r.Keys.Control, r.Keys.Control+":"+worker))
+	go r.readRights(ctx)
+	return join(ctx, l.Messages(), l.Wakeups(ctx, r.Keys.Control, r.Keys.Control+":"+worker), r.learnRights)
 }
 
-// join brings payloads and hints together.
-func join(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-chan lease.Message {
+// join brings payloads and hints together. A payload that other takes is for nobody else.
+func join(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}, other func(string) bool) <-chan lease.Message {
 	out := make(chan lease.Message, 16)
 	pass := func(m lease.Message) {
 		select {
@@ -72,6 +73,9 @@ func join(ctx context.Context, payloads <-chan []byte, wake <-chan struct{}) <-c
 		}
 	}
 	learn := func(payload []byte) {
+		if other(string(payload)) {
+			return
+		}
 		laws, err := lease.ReadMessage(string(payload), nil)
 		pass(lease.Message{Laws: laws, LawsOnly: err == nil && len(laws) > 0})
 	}

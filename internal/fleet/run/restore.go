@@ -34,7 +34,7 @@ func (r *Run) Restore(ctx context.Context, started int64, laws []lease.Law, make
 	if err != nil {
 		return err
 	}
-	reply, err := r.makeState(ctx, r.Client, r.Spec, text, 0, r.Lifetime(), laws)
+	reply, err := r.makeState(ctx, r.Client, r.Spec, text, 0, r.Lifetime(), Reserved{Rights: r.knownRights()}, laws)
 	switch {
 	case err != nil:
 		return Explain("restore", r.Name, err)

@@ -96,7 +96,7 @@ func (r *Run) refused(o Order) (status string, want int64) {
 	switch {
 	case r.frozen != notFrozen:
 		return "FROZEN", 0
-	case want > r.peak && (want > r.bound.Allow || r.bound.Until <= r.now):
+	case (want > r.peak || o.Kind == "start") && (want > r.bound.Allow || r.bound.Until <= r.now):
 		return "RESERVE", want
 	}
 	return "", 0

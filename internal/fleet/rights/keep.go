@@ -1,0 +1,119 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/outage"
+)
+
+// How one worker becomes the judge. All others look whether there is one. Together they look 20 times a second at most,
+// however many they are.
+const (
+	judgeLock  = 4500 * time.Millisecond // after a judge's last renewal another one may take over
+	lookEvery  = time.Second
+	lookShare  = 50 * time.Millisecond  // times the number of workers
+	judgeLimit = 2500 * time.Millisecond // of one renewal
+	tellEvery  = 3                       // renewals
+)
+
+// Keep keeps the rights of a run until ctx ends. Every worker calls it, and one at a time is the judge: it renews the rights
+// every 3 s. aside opens the connection that it uses.
+func Keep(ctx context.Context, r *run.Run, me string, aside func(context.Context) (rdb.Client, error), log *slog.Logger) {
+	w := watch{run: r, me: me, aside: aside, log: log}
+	for ctx.Err() == nil {
+		limit, cancel := context.WithTimeout(ctx, judgeLimit)
+		next, over, err := w.turn(limit)
+		cancel()
+		if over || ctx.Err() != nil {
+			break
+		}
+		w.trouble(err)
+		select {
+		case <-time.After(next):
+		case <-ctx.Done():
+		}
+	}
+	w.leave()
+}
+
+// watch is one worker's part in keeping the rights.
+type watch struct {
+	run      *run.Run
+	me       string
+	aside    func(context.Context) (rdb.Client, error)
+	log      *slog.Logger
+	turns    int // as the judge, in a row
+	failures outage.Series
+}
+
+// trouble logs the first failure of a series, each other kind of failure, and the end of the series.
+func (w *watch) trouble(err error) {
+	switch {
+	case err == nil && w.failures.Over():
+		w.log.Info("the rights to send are renewed again")
+	case err != nil && w.failures.Failed(err):
+		w.log.Warn("cannot renew the rights to send at endpoints that other runs share; the run stops sending when they end", "err", err)
+	}
+}
+
+// turn renews the rights, if this worker is the judge or becomes it. next is when to come back.
+func (w *watch) turn(ctx context.Context) (next time.Duration, over bool, err error) {
+	mine, members, err := w.locked(ctx)
+	if err != nil || !mine {
+		w.turns = 0
+		wait := max(lookEvery, time.Duration(members)*lookShare)
+		return wait/2 + rand.N(wait), false, err
+	}
+	client, err := w.aside(ctx)
+	if err != nil {
+		return lookEvery, false, err
+	}
+	over, err = NewKeeper(w.run.WithClient(client)).Renew(ctx, w.turns%tellEvery == 0)
+	if w.turns++; err != nil {
+		if errors.Is(err, ErrGone) { // a worker restores it, or it was removed
+			err = nil
+		}
+		return lookEvery, false, err
+	}
+	return renewEvery, over, nil
+}
+
+// locked takes the lock, or holds it. members is how many workers there are.
+func (w *watch) locked(ctx context.Context) (mine bool, members int64, err error) {
+	key := w.run.Keys.Keeper
+	var taken *redis.BoolCmd
+	var holder *redis.StringCmd
+	var count *redis.IntCmd
+	_, err = w.run.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
+		taken, holder, count = p.SetNX(ctx, key, w.me, judgeLock), p.Get(ctx, key), p.ZCard(ctx, w.run.Keys.Due)
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, redis.Nil):
+		return false, 0, err
+	case taken.Val() || holder.Val() == w.me:
+		return true, count.Val(), w.run.Client.SetXX(ctx, key, w.me, judgeLock).Err()
+	}
+	return false, count.Val(), nil
+}
+
+// leave gives the lock back. The last worker of a run gives back its rights.
+func (w *watch) leave() {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	defer cancel()
+	client := w.run.Client
+	if client.Get(ctx, w.run.Keys.Keeper).Val() == w.me {
+		client.Del(ctx, w.run.Keys.Keeper)
+	}
+	if client.ZCard(ctx, w.run.Keys.Due).Val() <= 1 { // the one that is never due
+		_, _ = NewKeeper(w.run).Renew(ctx, false)
+	}
+}

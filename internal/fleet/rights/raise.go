@@ -1,0 +1,118 @@
+package rights
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
+	"github.com/loadctl/loadctl/internal/fleet/reserve"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+)
+
+// Raise gets the run the right to a peak, slots per 1,000,000 s. A *RoomError says that there is no room.
+func (k Keeper) Raise(ctx context.Context, peak int64) error {
+	for range tries {
+		s, err := read(ctx, k.Run)
+		if err != nil || s.status == "NOSTATE" || s.text == "" { // the change itself says so
+			return err
+		}
+		if peak <= s.allow && s.ends > s.now {
+			return nil
+		}
+		readings, hold := k.readings(s)
+		for i, r := range readings {
+			g, err := k.ask(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
+			if err != nil {
+				return err
+			}
+			if g.Status != "OK" {
+				return k.noRoom(ctx, k.shares[i], s.burst, peak, g)
+			}
+			hold[i] = granted(r, g, hold[i])
+		}
+		if after, err := k.store(ctx, s, "store", hold, false); err != nil || after.status == "OK" {
+			return err
+		}
+	}
+	return fmt.Errorf("run %s: its rights change faster than they can be read; try again", k.Run.Name)
+}
+
+// Change makes a change of a run. If the run has no right to send so much, it gets one first.
+func Change(ctx context.Context, r *run.Run, change func() (run.Change, error)) (run.Change, error) {
+	for try := 1; ; try++ {
+		c, err := change()
+		need, lacking := errors.AsType[*run.RightError](err)
+		if !lacking || try == tries {
+			return c, err
+		}
+		if err := NewKeeper(r).Raise(ctx, need.Peak); err != nil {
+			return c, err
+		}
+	}
+}
+
+// Create is run.Create for a run that needs rights. It reserves the peak of the plan before it makes the run.
+func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options) (*run.Run, bool, error) {
+	o.Reserve = first
+	return run.Create(ctx, client, name, asked, o)
+}
+
+// first asks for the rights of a run that is not made yet.
+func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
+	k := NewKeeper(r)
+	s, err := read(ctx, r)
+	if err != nil {
+		return run.Reserved{}, err
+	}
+	s.burst, s.ends = r.Spec.Burst, reserve.Endless
+	plan, err := r.Spec.Plan()
+	if err != nil {
+		return run.Reserved{}, err
+	}
+	peak := run.PeakOf(plan)
+	readings, hold := k.readings(s)
+	for i, r := range readings {
+		g, err := k.ask(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
+		if err == nil && g.Status != "OK" {
+			err = k.noRoom(ctx, k.shares[i], s.burst, peak, g)
+		}
+		if err == nil && g.Bounded {
+			err = k.unfit(g)
+		}
+		if err != nil {
+			k.release(hold[:i])
+			return run.Reserved{}, err
+		}
+		hold[i] = granted(r, g, hold[i])
+	}
+	b := k.bound(s, hold)
+	return run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest, Release: func() { k.release(hold) }}, nil
+}
+
+// release gives back the rows of a run that was not made. Else they end by themselves.
+func (k Keeper) release(hold []held) {
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
+	defer cancel()
+	for _, h := range hold {
+		if h.Right.Version > 0 {
+			_, _ = k.ask(ctx, reserve.Ask{Host: h.Host, Run: k.Run.UID, Right: h.Right}, h)
+		}
+	}
+}
+
+// releaseTime bounds how long giving rows back may take.
+const releaseTime = time.Second
+
+// unfit returns the error of a run that cannot keep a budget.
+func (k Keeper) unfit(g reserve.Grant) error {
+	switch {
+	case k.Run.Spec.Max:
+		return errors.New("--qps max: the endpoint has a budget (loadctl budget ls), and a run without a rate cannot keep it; give a rate")
+	case k.Run.Spec.Permit() >= spec.HoldLease:
+		return errors.New("--on-redis-loss hold: the endpoint has a budget (loadctl budget ls), and a worker that goes on without Redis cannot keep it; leave --on-redis-loss out")
+	}
+	return nil
+}
