@@ -493,6 +493,7 @@ end
 -- ask for.
 local function settle()
   weigh()
+  if b.grace == 0 and b.n == 0 and ended() then b.peak, b.high = 0, 0 end -- nobody is left who could send
   if b.grace > 0 or b.high == b.peak then return end
   if b.begun == 1 then
     for _, m in ipairs(everybody()) do

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
 )
@@ -83,6 +84,9 @@ func stopRun(c *cobra.Command, redis *cli.Redis, name string) (run.Change, error
 	}
 	if lost && !r.Ended.IsZero() { // this command ended it, not an earlier one
 		done.Changed, done.At = true, r.Ended
+	}
+	if err == nil { // what the run held is free now, and not only when its rows end
+		_, _ = rights.NewKeeper(r).Renew(c.Context(), false)
 	}
 	return done, err
 }

@@ -19,7 +19,7 @@ import (
 const (
 	judgeLock  = 4500 * time.Millisecond // after a judge's last renewal another one may take over
 	lookEvery  = time.Second
-	lookShare  = 50 * time.Millisecond  // times the number of workers
+	lookShare  = 50 * time.Millisecond   // times the number of workers
 	judgeLimit = 2500 * time.Millisecond // of one renewal
 	tellEvery  = 3                       // renewals
 )

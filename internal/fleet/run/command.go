@@ -234,7 +234,9 @@ func (r *Run) Start(ctx context.Context) (Change, error) {
 func (r *Run) Pause(ctx context.Context) (Change, error) { return r.command(ctx, "pause", "", "", 0) }
 
 // PauseFor is Pause, with a reason for the run's events.
-func (r *Run) PauseFor(ctx context.Context, why string) (Change, error) { return r.command(ctx, "pause", why, "", 0) }
+func (r *Run) PauseFor(ctx context.Context, why string) (Change, error) {
+	return r.command(ctx, "pause", why, "", 0)
+}
 
 // Scale makes the run send some millionths of its plan's rates, 1 to 1,000,000, with a reason for its events. The plan goes
 // on. Another rate ends that.

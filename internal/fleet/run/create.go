@@ -81,11 +81,11 @@ type Run struct {
 
 // Options are the settings of Create.
 type Options struct {
-	By   string        // program and version that creates the run, for the report; "" = unknown
-	New  bool          // replace a run of this name that has ended
+	By  string // program and version that creates the run, for the report; "" = unknown
+	New bool   // replace a run of this name that has ended
 	// Reserve gets the right to send for a run that is not made yet. nil = the run needs none.
 	Reserve func(context.Context, *Run) (Reserved, error)
-	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
+	Keep    time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
 }
 
 // DefaultKeep is how long a run's keys live without any contact.

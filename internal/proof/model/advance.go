@@ -11,6 +11,7 @@ import (
 // advance does what is due before each call: a change of the server, a clock that went back, leases that are over.
 func (r *Run) advance(now int64) {
 	epoch := r.Identity
+	r.time = now
 	first := r.epoch != epoch
 	if r.checkClock(now); r.laws == nil && now < r.last-stepped {
 		r.doubt() // how long the rights last is not known any more

@@ -82,7 +82,7 @@ func (r *Run) settled() bool {
 // have.
 func (r *Run) refused(o Order) (status string, want int64) {
 	switch {
-	case o.Kind == "pause" || o.Kind == "stop" || r.ended(r.now):
+	case o.Kind == "pause" || o.Kind == "stop" || r.ended(r.time):
 		return "", 0
 	case o.Kind == "set-rate":
 		want = (&lease.Plan{Pieces: o.Pieces}).Peak()
@@ -153,7 +153,11 @@ func (r *Run) Right(now int64, c RightCall) RightAnswer {
 
 // settle lowers what a worker may still go by.
 func (r *Run) settle() {
-	if r.weigh(); r.settled() {
+	r.weigh()
+	if r.grace == 0 && len(r.present()) == 0 && r.ended(r.time) { // nobody is left who could send
+		r.peak, r.high = 0, 0
+	}
+	if r.settled() {
 		r.high = r.peak
 	}
 }

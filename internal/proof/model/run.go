@@ -79,7 +79,7 @@ type Run struct {
 	tf, grace      int64 // when this server was first called; until when unknown ranges stay unknown, 0 = over
 	noExpiryBefore int64 // nobody expires before
 	last           int64 // highest time seen in this clock epoch
-	now            int64
+	now, time      int64 // the highest time seen, or that of a step back; that of the call
 	rebalancedAt   int64
 	free           lease.Ranges // given up, not yet taken
 	unknown        lease.Ranges // the owner has not called this server
