@@ -1,6 +1,7 @@
 package report_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -131,4 +132,48 @@ func TestWhatStoppedARunHasFailed(t *testing.T) {
 	measured.JudgeBeat()
 	in.Workers[0].Total.Self = measured.Self
 	checkVerdicts(t, in, []judgedAs{{rows[1].threshold, threshold.Failed, rows[1].text}})
+}
+
+// TestVerdicts asserts that each of the last windows has a result and a value, or none if nothing was asked for.
+func TestVerdicts(t *testing.T) {
+	in := judgedRun(20, func(int64) int64 { return 20 }, func(second, _ int64) bool { return second >= 18 })
+	condition, err := threshold.Parse("errors:rate<50% over 2s reduce by 20% after 3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := condition.Span(1); got != 4 {
+		t.Errorf("the last %d s decide, not 4", got)
+	}
+	s := threshold.Stretch{Width: 1, Begin: 15, End: 20, Points: in.Workers[0].Series, Asked: in.AskedBy}
+	want := []threshold.Verdict{
+		{Begin: 15, End: 17, Result: threshold.Passed, Text: "0.00 %"},
+		{Begin: 16, End: 18, Result: threshold.Passed, Text: "0.00 %"},
+		{Begin: 17, End: 19, Result: threshold.Failed, Value: 0.5, Text: "50.00 %"},
+		{Begin: 18, End: 20, Result: threshold.Failed, Value: 1, Text: "100.00 %"},
+	}
+	for _, n := range []int64{0, 1, 4, 9} { // there are four
+		if got := condition.Verdicts(s, n); !slices.Equal(got, want[4-min(n, 4):]) {
+			t.Errorf("the last %d windows: %+v", n, got)
+		}
+	}
+	lost := s // half of what was asked for is not known
+	lost.Missing, lost.Asked = true, func(from, to int64) int64 { return 2 * in.AskedBy(from, to) }
+	if got := condition.Verdicts(lost, 1)[0]; got.Result != threshold.Failed {
+		t.Errorf("half of the requests failed, and more may have: %+v", got)
+	}
+	if got := condition.Verdicts(lost, 2)[0]; got.Result != threshold.Undecided || got.Text != "50.00 %" {
+		t.Errorf("a quarter of the requests failed at least: %+v", got)
+	}
+	idle := threshold.Stretch{Width: 1, Begin: 15, End: 20, Asked: func(int64, int64) int64 { return 0 }}
+	if got := condition.Verdicts(idle, 1); !slices.Equal(got, []threshold.Verdict{{Begin: 18, End: 20}}) {
+		t.Errorf("nothing was asked for: %+v", got)
+	}
+	slow, err := threshold.Parse("latency:p(50)<10ms over 2s reduce by 20% after 1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Limited = 19
+	if got := slow.Verdicts(s, 1)[0]; got.Result != threshold.Undecided {
+		t.Errorf("the generator was the limit: %+v", got)
+	}
 }

@@ -170,8 +170,8 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 		}
 	}
 	given, _ := c.Flags().GetStringArray("threshold")
-	if text := search.Aborting(given); text != "" {
-		return fmt.Errorf("--threshold %q would stop the run at the first probe that fails; leave out 'abort after'", text)
+	if text, does, words := search.Disturbing(given); text != "" {
+		return fmt.Errorf("--threshold %q would %s the run at the first probe that fails; leave out '%s'", text, does, words)
 	}
 	// A workload file may say them too.
 	set := []error{c.Flags().Set("qps", f.from), c.Flags().Set("duration", "0")}

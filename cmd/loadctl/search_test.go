@@ -79,6 +79,7 @@ func TestSearchRefused(t *testing.T) {
 		{append([]string{"search", "x", "--duration", "10s"}, described...), "--duration: the search sets the rate, and ends the run"},
 		{append([]string{"search", "x", "-n", "100"}, described...), "--requests: the search sets the rate"},
 		{append([]string{"search", "x", "--threshold", "errors:rate<1% over 1s abort after 2"}, described...), "--threshold \"errors:rate<1% over 1s abort after 2\" would stop the run at the first probe that fails; leave out 'abort after'"},
+		{append([]string{"search", "x", "--threshold", "errors:rate<1% over 1s reduce to 50% after 2"}, described...), "would slow the run at the first probe that fails; leave out 'reduce'"},
 		{append([]string{"search", "over", "--new", "--threshold", "errors:rate<1% over 1s abort after 2"}, described...), "leave out 'abort after'"},
 		{append([]string{"search", "x", "-H", "a:b"}, slo...), "--url: give what to request"},
 		{append([]string{"search", "x", "--url", "ftp://h/"}, slo...), "there is no target for scheme ftp"},

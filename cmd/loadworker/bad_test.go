@@ -178,6 +178,11 @@ func badThresholds() []mistake {
 		{[]string{"--threshold", latency, "--warmup", "10s", "--duration", "10s"}, "--warmup 10s: the run takes only 10s; give less"},
 		{[]string{"--threshold", "service:p(99)<1s", "--warmup", "5s"}, "--warmup: service has no values over time, so no warm-up can be left out; remove one of the two"},
 		{[]string{"--threshold", "dropped:count==0", "--qps", "max"}, "--qps max: without a rate nothing is due, so there is no dropped"},
+		{[]string{"--threshold", latency + " over 5s reduce 20% after 2"}, "column 33: write reduce to 50% or reduce by 20%"},
+		{[]string{"--threshold", latency + " over 5s reduce by 20% after 2", "--qps", "max"}, "--qps max: without a rate there is none to reduce; write abort after, or give a rate"},
+		{[]string{"--threshold", latency + " over 5s reduce by 20% after 2 down to 1k/s", "--qps", "1k"}, "the run asks for at most 1000/s, so it would never be reduced; give a lower 'down to'"},
+		{[]string{"--threshold", latency + " over 5s reduce by 20% after 2", "--threshold", "errors:rate<1% over 5s reduce by 20% after 2 restore after 60s"}, "one restores the rate and one keeps it down; give 'restore after' to both or to none"},
+		{[]string{"--threshold", latency + " over 5s reduce by 20% after 2"}, "no worker of this version reduces the rate; write abort after"},
 		{strings.Fields(strings.Repeat("--threshold "+latency+" ", 101)), "--threshold: give at most 100"},
 	}
 }

@@ -17,9 +17,10 @@ type Stretch struct {
 	Missing           bool                       // a running worker has not reported everything, so requests that look unsent may have been sent
 }
 
-// Span returns how many of the last seconds of a run decide whether it is aborted, where points have this width.
+// Span returns how many of the last seconds of a run decide whether it is aborted, or its rate lowered, where points have
+// this width.
 func (t Threshold) Span(width int64) int64 {
-	return (t.points(width) + t.Abort - 1) * width
+	return (t.points(width) + max(t.Abort, t.Reduce.After) - 1) * width
 }
 
 // StopReason returns the reason given when a run is stopped because its windows up to a second failed, as the command
@@ -39,31 +40,61 @@ func (t Threshold) points(width int64) int64 {
 // Aborts reports whether the last windows of the stretch fail, as many in a row as stop the run. An undecided window
 // has not failed; nor has one in which nothing was asked for.
 func (t Threshold) Aborts(s Stretch) bool {
-	begin := s.End - t.Span(s.Width)
-	if t.Abort == 0 || begin < s.Begin || s.Paused && !t.judgesPaused() {
-		return false
-	}
-	if s.Limited > begin && !t.LimitsFailures() { // the generator may have caused the times and rates
-		return false
-	}
 	failed := int64(0)
+	for _, v := range t.Verdicts(s, t.Abort) {
+		if v.Result == Failed {
+			failed++
+		}
+	}
+	return t.Abort > 0 && failed == t.Abort
+}
+
+// A Verdict is the result of one window of a run that goes on.
+type Verdict struct {
+	Begin, End int64   // in seconds since the start of the run
+	Result     string  // Passed, Failed or Undecided; "" = nothing was asked for, or the run was paused
+	Value      float64 // the measured value, in the unit of the threshold's kind; 0 if nothing was measured
+	Text       string  // the value, for people
+}
+
+// Verdicts judges the last n windows of the stretch, or as many as it has. One begins at each point.
+func (t Threshold) Verdicts(s Stretch, n int64) []Verdict {
+	size := t.points(s.Width)
+	n = min(n, (s.End-s.Begin)/s.Width-size+1)
+	if n < 1 {
+		return nil
+	}
+	begin := s.End - (size+n-1)*s.Width
 	before := min(2, begin/s.Width) // a pause may end where the first window begins
 	points := s.windows(begin - before*s.Width)
 	MarkPauses(points)
-	eachWindow(points[before:], int(t.points(s.Width)), func(w Window) {
-		if w.Unknown = 0; s.Missing && w.Asked > 0 {
-			w.Unknown = max(0, w.Asked-w.Sent)
-		} else if s.Missing { // a closed loop
-			w.Unknown = Unbounded
-		}
-		if w.Paused && !t.judgesPaused() {
-			return
-		}
-		if (w.Asked > 0 || w.Sent > 0) && t.Judge(w.Read(t)) == Failed {
-			failed++
-		}
+	var all []Verdict
+	eachWindow(points[before:], int(size), func(w Window) {
+		all = append(all, t.verdict(s, w))
 	})
-	return failed == t.Abort
+	return all
+}
+
+// verdict judges one window of the stretch.
+func (t Threshold) verdict(s Stretch, w Window) Verdict {
+	v := Verdict{Begin: w.At, End: w.At + t.points(s.Width)*s.Width}
+	if w.Asked == 0 && w.Sent == 0 || (w.Paused || s.Paused) && !t.judgesPaused() {
+		return v
+	}
+	if w.Unknown = 0; s.Missing && w.Asked > 0 {
+		w.Unknown = max(0, w.Asked-w.Sent)
+	} else if s.Missing { // a closed loop
+		w.Unknown = Unbounded
+	}
+	read := w.Read(t)
+	v.Result = t.Judge(read)
+	if !read.none {
+		v.Value, v.Text = read.shown, t.Kind().format(read.shown)
+	}
+	if s.Limited > w.At && !t.LimitsFailures() { // the generator may have caused the times and rates
+		v.Result = Undecided
+	}
+	return v
 }
 
 // windows returns the stretch from a second on, a window for each point.

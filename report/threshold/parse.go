@@ -24,6 +24,7 @@ type Threshold struct {
 	Limit     float64       // of a time in ns, of a share 0…1, else a number or a number per second
 	Over      time.Duration // every window of this length has to meet the condition; 0 = the run as a whole
 	Abort     int64         // the run is stopped after this many failed windows in a row; 0 = never
+	Reduce    Reduce        // the rate is lowered after failed windows
 }
 
 // A Kind is the kind of value that a threshold measures. It decides which units the limit may have.
@@ -100,7 +101,11 @@ const maxThreshold = 200
 
 // Parse reads a condition:
 //
-//	METRIC[{TAG=VALUE}]:AGGREGATE OP LIMIT [over DURATION [abort after N]]
+//	METRIC[{TAG=VALUE}]:AGGREGATE OP LIMIT [over DURATION [abort after N | GUARD]]
+//
+// where GUARD lowers the rate of a run:
+//
+//	reduce (to | by) SHARE after N [down to RATE] [restore after DURATION]
 //
 // such as latency:p(99)<250ms, errors:rate<1% over 10s or status{code=5xx}:count==0. After the colon any threshold of
 // k6 is valid: a time without a unit is in ms, a share may be a number. An error names the column, counted in
@@ -111,14 +116,18 @@ func Parse(text string) (Threshold, error) {
 	if len(text) > maxThreshold {
 		return t, s.fail(0, "it is longer than %d bytes; give one condition", maxThreshold)
 	}
-	for _, read := range []func(*Threshold) error{s.metric, s.tags, s.aggregate, s.operator, s.limit, s.over, s.abort} {
+	for _, read := range []func(*Threshold) error{s.metric, s.tags, s.aggregate, s.operator, s.limit, s.over, s.abort, s.reduce, s.floor, s.restore} {
 		s.space()
 		if err := read(&t); err != nil {
 			return t, err
 		}
 	}
 	if s.space(); s.rest() != "" {
-		return t, s.fail(s.at, "%.20q does not belong there; after the limit there may be \"over 30s\" and \"abort after 3\"", s.rest())
+		may := `after the limit there may be "over 30s", and then "abort after 3" or "reduce by 20% after 3"`
+		if t.Guards() {
+			may = `after that there may be "down to 100/s", and then "restore after 60s"`
+		}
+		return t, s.fail(s.at, "%.20q does not belong there; %s", s.rest(), may)
 	}
 	return t, nil
 }

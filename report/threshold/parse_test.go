@@ -107,7 +107,7 @@ func ownThresholds() map[string]threshold.Threshold {
 
 // TestParseThreshold: k6's conditions unchanged, and our own.
 func TestParseThreshold(t *testing.T) {
-	for _, table := range []map[string]threshold.Threshold{k6Thresholds(), ownThresholds()} {
+	for _, table := range []map[string]threshold.Threshold{k6Thresholds(), ownThresholds(), guards()} {
 		for text, want := range table {
 			got, err := threshold.Parse(text)
 			want.Text = text
@@ -291,7 +291,7 @@ func badForHere() []badThreshold {
 
 // TestBadThresholds: each error names the column, and says what to write.
 func TestBadThresholds(t *testing.T) {
-	bad := slices.Concat(badMetrics(), badAggregates(), badLimits(), badWindows(), badTags(), badForHere())
+	bad := slices.Concat(badMetrics(), badAggregates(), badLimits(), badWindows(), badGuards(), badTags(), badForHere())
 	if len(bad) < 40 {
 		t.Errorf("%d are too few", len(bad))
 	}
@@ -306,7 +306,7 @@ func TestBadThresholds(t *testing.T) {
 
 // FuzzParseThreshold: for any input it returns a condition that can be judged, or an error with a column.
 func FuzzParseThreshold(f *testing.F) {
-	for _, table := range []map[string]threshold.Threshold{k6Thresholds(), ownThresholds()} {
+	for _, table := range []map[string]threshold.Threshold{k6Thresholds(), ownThresholds(), guards()} {
 		for text := range table {
 			f.Add(text)
 		}
@@ -321,7 +321,7 @@ func FuzzParseThreshold(f *testing.F) {
 			return
 		}
 		again, err := threshold.Parse(strings.TrimSpace(got.Text))
-		if err != nil || !again.Same(got) || got.Limit < 0 || got.Quantile < 0 || got.Quantile > 1 || got.Over < 0 {
+		if err != nil || !again.Same(got) || got.Limit < 0 || got.Quantile < 0 || got.Quantile > 1 || got.Over < 0 || !validReduce(got) {
 			t.Errorf("%q: %+v, once more %+v, %v", text, got, again, err)
 		}
 		r := report.Build(report.Input{Running: true, Thresholds: []threshold.Threshold{got}})

@@ -71,7 +71,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.Int64Var(&f.MinWorkers, "min-workers", f.MinWorkers, "start when this many workers have joined; 0 = wait for loadctl start")
 	s.Var(&f.maxLag, "max-lag", "drop and count a request that waits longer than this for a connection")
 	s.Var(&f.catchUp, "catch-up", "if the worker was held up: send requests up to this late, drop and count later ones")
-	s.StringArrayVar(&f.thresholds, "threshold", nil, "`CONDITION` that the run has to meet, else exit code 99: 'latency:p(99)<250ms', 'errors:rate<1% over 30s abort after 3'; "+
+	s.StringArrayVar(&f.thresholds, "threshold", nil, "`CONDITION` that the run has to meet, else exit code 99: 'latency:p(99)<250ms', 'errors:rate<1% over 30s abort after 3', "+
+		"'errors:rate<1% over 10s reduce by 20% after 2'; "+
 		"may be repeated. See docs/report.md#thresholds")
 	s.Var(&f.warmup, "warmup", "thresholds leave out the first `DURATION` of the run, in whole seconds")
 	cli.Group(s, "Run")

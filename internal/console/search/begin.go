@@ -19,21 +19,25 @@ func Usable(r *run.Run) error {
 	if r.Spec.Max {
 		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
 	}
-	if text := Aborting(r.Spec.Thresholds); text != "" {
-		return fmt.Errorf("search %s: the run has --threshold %q, which would stop it at the first probe that fails; create one without", r.Name, text)
+	if text, does, _ := Disturbing(r.Spec.Thresholds); text != "" {
+		return fmt.Errorf("search %s: the run has --threshold %q, which would %s it at the first probe that fails; create one without", r.Name, text, does)
 	}
 	return nil
 }
 
-// Aborting returns the first threshold that stops a run; "" = none. It skips texts that are no thresholds; those are
-// refused elsewhere.
-func Aborting(thresholds []string) string {
+// Disturbing returns the first threshold that stops or slows down a run, which of the two, and the words in it that do so;
+// "" = none. It skips texts that are no thresholds; those are refused elsewhere.
+func Disturbing(thresholds []string) (text, does, words string) {
 	for _, text := range thresholds {
-		if t, err := threshold.Parse(text); err == nil && t.Abort > 0 {
-			return text
+		switch t, err := threshold.Parse(text); {
+		case err != nil:
+		case t.Abort > 0:
+			return text, "stop", "abort after"
+		case t.Guards():
+			return text, "slow", "reduce"
 		}
 	}
-	return ""
+	return "", "", ""
 }
 
 // Begin waits until a run is running and has workers. It starts a waiting run that nobody else starts, and resumes a

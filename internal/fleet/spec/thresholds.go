@@ -58,7 +58,7 @@ func (s Spec) validateThresholds() error {
 			return fmt.Errorf("--threshold %q and --qps max: without a rate nothing is due, so there is no %s; leave one of them out", t.Text, t.Metric)
 		}
 	}
-	return nil
+	return s.validateGuards(all)
 }
 
 // knownSteps says which steps thresholds may name.
