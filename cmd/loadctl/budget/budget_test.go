@@ -280,6 +280,16 @@ func TestChangedSince(t *testing.T) {
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	from, to := newBed(t), newBed(t)
+	file := filepath.Join(t.TempDir(), "budgets.json")
+	write := func() {
+		if err := os.WriteFile(file, []byte(from.does("export")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	if text := to.does("import", file); text != "nothing to change\n" {
+		t.Errorf("no budgets: %q", text)
+	}
 	from.does("set", "*", "1000.000001", "--note", "a “note”")
 	from.does("set", "*.example.com", "100M")
 	from.does("set", "api.example.com:443", "2.5k")
@@ -287,10 +297,7 @@ func TestExportAndImport(t *testing.T) {
 	from.does("set", "gone", "1")
 	from.does("rm", "gone")
 	from.holds("checkout", "other.test:443", 300)
-	file := filepath.Join(t.TempDir(), "budgets.json")
-	if err := os.WriteFile(file, []byte(from.does("export")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	write()
 	to.does("set", "kept", "5")
 	to.does("freeze", "api.example.com:443", "--why", "stays")
 	if text := to.does("import", file); text != "api.example.com:443: set\n*.example.com: set\n*.example.com: frozen\n*: set\n" {
@@ -308,6 +315,22 @@ func TestExportAndImport(t *testing.T) {
 		if x.Name != b.Name || x.Rate != b.Rate || x.Note != b.Note || x.By != b.By || i < 2 && (x.Frozen != b.Frozen || x.Why != b.Why) {
 			t.Errorf("%+v was %+v", x, b)
 		}
+	}
+}
+
+// TestImportReadsStandardInput asserts that import - reads what is piped into it.
+func TestImportReadsStandardInput(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	for in, want := range map[string]int{`{"budgets": [{"name": "api", "rate": 7}]}`: cli.CodeGood, strings.Repeat(" ", mostBytes+1): cli.CodeConfig} {
+		root := newRootCommand()
+		root.SetIn(strings.NewReader(in))
+		if _, stderr, code := clitest.Execute(root, "budget", "--redis", b.url, "import", "-"); code != want {
+			t.Errorf("%.40q: exit code %d, %q", in, code, stderr)
+		}
+	}
+	if doc := b.document("ls"); len(doc.Budgets) != 1 || doc.Budgets[0].Rate != 7 {
+		t.Errorf("%+v", doc.Budgets)
 	}
 }
 

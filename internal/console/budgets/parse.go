@@ -62,8 +62,8 @@ func Parse(text []byte) (entries []Entry, err error) {
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more behind the document; give one document, as loadctl budget export writes it")
 	}
-	if len(f.Budgets) == 0 {
-		return nil, errors.New("it has no budgets; write what loadctl budget export prints")
+	if f.Budgets == nil {
+		return nil, errors.New("it has no list of budgets; write what loadctl budget export prints")
 	}
 	for i, w := range f.Budgets {
 		e, err := w.entry()

@@ -22,10 +22,10 @@ func ParseRate(text string) (int64, error) {
 		return 0, err
 	case r.Num == 0:
 		return 0, fmt.Errorf("rate %.40q: a budget is above zero; to stop all sending there: loadctl budget freeze HOST --why TEXT", text)
-	case r.Num*unit%r.Den != 0:
+	case unit%r.Den != 0: // it has no common divisor with the number
 		return 0, fmt.Errorf("rate %.40q: too exact for a budget, which is a whole number of requests per 1,000,000 s; use at most six decimals", text)
 	}
-	return r.Num * unit / r.Den, nil
+	return r.Num * (unit / r.Den), nil
 }
 
 // RateOf returns a rate of the ledger in requests per second.

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
+	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
@@ -35,7 +37,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -391,6 +393,45 @@ func routed(o *outputs) {
 func limited(o *outputs) {
 	o.print("loadctl limiters")
 	o.print("loadctl limiters gcra")
+}
+
+// budgeted is the life of budgets, in a Redis that had none, with runs that hold something.
+func budgeted(o *outputs) {
+	// ask is a call of a run. It returns the next one, which obeys.
+	ask := func(a reserve.Ask, people string) reserve.Ask {
+		g, err := ledger.Ledger{Client: o.redis.Client()}.Ask(o.t.Context(), a, people)
+		if err != nil || g.Status != "OK" {
+			o.t.Fatalf("%+v: %+v, error %v", a, g, err)
+		}
+		a.Right, a.Budgets = reserve.Right{Rate: g.Rate, Version: g.Version, End: g.End}, g.Budgets
+		if g.Cap > 0 {
+			a.Want = g.Cap
+		}
+		return a
+	}
+	o.print("loadctl budget ls")
+	o.print("loadctl budget show api.example.com")
+	ask(reserve.Ask{Host: "early.test:80", Run: "uid", Want: 1e6}, "")
+	o.print("loadctl budget show early.test") // no budget bounds it
+	first := o.begin(0, "loadctl budget set '*' 900 --timeout 10m")
+	o.await("loadctl budget ls", not(is("quiet_until", nil)))
+	o.result(first)
+	checkout := ledger.People{Run: "checkout", Who: "ann@desk", Since: 1}.Text()
+	run := ask(reserve.Ask{Host: "api.example.com:443", Run: "uid", Want: 50e6}, checkout)
+	cut := o.begin(0, "loadctl budget set api.example.com 40 --cut --note agreed --timeout 10m")
+	o.await("loadctl budget ls", func(doc any) bool {
+		return one(is("down_to", number(40)))(doc.(map[string]any)["rows"])
+	})
+	ask(ask(run, checkout), checkout)
+	o.result(cut)
+	for _, command := range []string{"freeze www --why incident", "thaw www", "freeze www --why incident", "set gone 1", "rm gone"} {
+		o.print("loadctl budget " + command + " --timeout 10m")
+	}
+	o.print("loadctl budget thaw api.example.com") // is so already
+	ask(reserve.Ask{Host: "other.test:80", Run: "uid", Want: 20e6}, "")
+	for _, command := range []string{"ls", "show api.example.com:443", "show '*'", "show www"} {
+		o.print("loadctl budget " + command)
+	}
 }
 
 // gated is a run with a limiter.
