@@ -298,6 +298,9 @@ func TestExportAndImport(t *testing.T) {
 	from.does("rm", "gone")
 	from.holds("checkout", "other.test:443", 300)
 	write()
+	if text := from.does("export"); strings.Contains(text, "checkout") {
+		t.Errorf("it has what runs hold: %s", text)
+	}
 	to.does("set", "kept", "5")
 	to.does("freeze", "api.example.com:443", "--why", "stays")
 	if text := to.does("import", file); text != "api.example.com:443: set\n*.example.com: set\n*.example.com: frozen\n*: set\n" {
