@@ -153,7 +153,7 @@ local function load()
   end
 end
 
--- store: writes all that has changed.
+-- store: writes all that has changed. Without budgets the ledger is forgotten after a day.
 local function store()
   redis.call('HSET', keys.budgets, 'ledger', struct.pack(LEDGER, $of(ledger)) .. l.identity)
   for at in pairs(stale) do
@@ -161,4 +161,6 @@ local function store()
     if r then redis.call('HSET', keys.rows, at, struct.pack(ROW, $of(row)) .. r.people)
     else redis.call('HDEL', keys.rows, at) end
   end
+  if next(budgets) then redis.call('PERSIST', keys.budgets) else redis.call('PEXPIRE', keys.budgets, '86400000') end
+  redis.call('PEXPIRE', keys.rows, int(2 * TTL / 1000))
 end

@@ -243,7 +243,7 @@ func TestReportWithoutTheStream(t *testing.T) {
 func TestKeysShareOneTag(t *testing.T) {
 	keys := run.KeysOf("a.b-c")
 	seen := map[string]bool{}
-	for _, key := range append(keys.Make(), keys.Control, keys.Removed, keys.Judge) {
+	for _, key := range append(keys.Make(), keys.Control, keys.Removed, keys.Judge, keys.Keeper) {
 		if !strings.HasPrefix(key, "{load:a.b-c}:") || strings.Count(key, "{") != 1 || seen[key] {
 			t.Errorf("key %s", key)
 		}

@@ -35,68 +35,43 @@ var ErrFrozen = fmt.Errorf("its endpoint is frozen; loadctl budget ls says why, 
 // makeNew makes the state of a run with its right to send, or finds an existing run. A run that is there needs no right: it
 // has one.
 func (r *Run) makeNew(ctx context.Context, text string, replace int, o Options) ([]string, error) {
+	make := func(right Reserved) ([]string, error) {
+		return r.makeState(ctx, r.Client, r.Spec, text, replace, o.Keep, right, nil)
+	}
 	if o.Reserve == nil {
-		return r.makeState(ctx, r.Client, r.Spec, text, replace, o.Keep, Reserved{}, nil)
+		return make(Reserved{})
 	}
 	for {
-		there, err := r.there(ctx, o.New)
-		if err != nil || there != nil {
-			return there, err
+		reply, err := make(Reserved{Rights: noRight})
+		if err != nil || !lacksRight(reply) {
+			return reply, err
 		}
 		right, err := o.Reserve(ctx, r)
-		if err != nil {
-			if there, _ := r.awaitOther(ctx, o.New); there != nil { // another process was quicker, and has the room
-				return there, nil
+		if err != nil { // maybe another process was quicker, and has the room
+			for deadline := time.Now().Add(otherMakes); lacksRight(reply) && time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(otherMakes / 20) {
+				if again, other := make(Reserved{Rights: noRight}); other == nil {
+					reply = again
+				}
 			}
-			return nil, err
+			if lacksRight(reply) {
+				return nil, err
+			}
+			return reply, nil
 		}
-		reply, err := r.makeState(ctx, r.Client, r.Spec, text, replace, o.Keep, right, nil)
-		if err != nil || len(reply) == 0 || reply[0] != "CREATED" {
+		if reply, err = make(right); err != nil || reply[0] != "CREATED" {
 			right.Release()
 		}
-		if err != nil || len(reply) == 0 || reply[0] != "RESERVE" {
+		if err != nil || !lacksRight(reply) {
 			return reply, err
 		}
 	}
 }
 
-// there returns the reply of the make script for a run that exists; nil = there is none, or one that is to be replaced.
-func (r *Run) there(ctx context.Context, replace bool) ([]string, error) {
-	text, fields, err := described(ctx, r.Client, r.Keys)
-	if err != nil {
-		return nil, err
-	}
-	uid, _ := fields[0].(string)
-	if text.Val() == "" || uid == "" {
-		return nil, nil
-	}
-	reply := []string{"EXISTS", text.Val(), uid}
-	if !replace {
-		return reply, nil
-	}
-	other, err := handle(r.Client, r.Name, reply)
-	if err == nil {
-		err = other.setPhase(ctx)
-	}
-	if err != nil || other.Ended.IsZero() {
-		return reply, err
-	}
-	return nil, nil
-}
+// noRight makes no run: it only finds one that is there.
+const noRight = "none"
 
-// awaitOther waits for a moment whether another process makes the run.
-func (r *Run) awaitOther(ctx context.Context, replace bool) (reply []string, err error) {
-	for deadline := time.Now().Add(otherMakes); reply == nil && err == nil && time.Now().Before(deadline); {
-		if reply, err = r.there(ctx, replace); reply == nil {
-			select {
-			case <-time.After(20 * time.Millisecond):
-			case <-ctx.Done():
-				return nil, context.Cause(ctx)
-			}
-		}
-	}
-	return reply, err
-}
+// lacksRight reports whether the make script wants the right to be asked for.
+func lacksRight(reply []string) bool { return len(reply) > 0 && reply[0] == "RESERVE" }
 
 // otherMakes is how long another process needs at most from the reservation until its run is there.
 const otherMakes = 500 * time.Millisecond

@@ -16,7 +16,7 @@ import (
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
-const Version = 11
+const Version = 12
 
 // The defaults of a Spec.
 const (
