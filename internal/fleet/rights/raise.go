@@ -82,14 +82,16 @@ func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
 		if err == nil && g.Status != "OK" {
 			err = k.noRoom(ctx, k.shares[i], s.burst, peak, g)
 		}
+		if err == nil {
+			hold[i] = granted(r, g, hold[i])
+		}
 		if err == nil && g.Bounded {
-			err = k.unfit(g)
+			err = k.unfit()
 		}
 		if err != nil {
-			k.release(hold[:i])
+			k.release(hold)
 			return run.Reserved{}, err
 		}
-		hold[i] = granted(r, g, hold[i])
 	}
 	b := k.bound(s, hold)
 	return run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest, Release: func() { k.release(hold) }}, nil
@@ -110,7 +112,7 @@ func (k Keeper) release(hold []held) {
 const releaseTime = time.Second
 
 // unfit returns the error of a run that cannot keep a budget.
-func (k Keeper) unfit(g reserve.Grant) error {
+func (k Keeper) unfit() error {
 	switch {
 	case k.Run.Spec.Max:
 		return errors.New("--qps max: the endpoint has a budget (loadctl budget ls), and a run without a rate cannot keep it; give a rate")
