@@ -112,7 +112,7 @@ func (b *bed) works(r *run.Run) member {
 
 func (m member) renew() lease.Reply {
 	m.Helper()
-	reply, err := m.leases.Renew(m.T.Context(), m.Call())
+	reply, err := m.leases.Renew(m.Context(), m.Call())
 	if err != nil {
 		m.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func newKiller(t *testing.T, to string, n int32, after bool) *killer {
 		t.Fatal(err)
 	}
 	k := &killer{Listener: l, to: to, n: n, after: after}
-	t.Cleanup(func() { l.Close() }) //nolint:errcheck // the test is over
+	t.Cleanup(func() { l.Close() })
 	go func() {
 		for {
 			conn, err := l.Accept()
@@ -154,12 +154,12 @@ func newKiller(t *testing.T, to string, n int32, after bool) *killer {
 }
 
 func (k *killer) serve(client net.Conn) {
-	defer client.Close() //nolint:errcheck // one of the two is gone
+	defer client.Close()
 	server, err := net.Dial("tcp", k.to)
 	if err != nil {
 		return
 	}
-	defer server.Close() //nolint:errcheck // likewise
+	defer server.Close()
 	var lost atomic.Bool
 	go func() {
 		replies := make([]byte, 1<<16)
