@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/orders"
+	"github.com/loadctl/loadctl/internal/fleet/removal"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -67,14 +68,14 @@ func fail(w http.ResponseWriter, err error) { refuse(w, status(err), oneLine(err
 
 // status returns the status of an error.
 func status(err error) int {
-	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, run.ErrAlive, orders.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder}
+	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, removal.ErrAlive, orders.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder}
 	for _, conflict := range conflicts {
 		if errors.Is(err, conflict) {
 			return http.StatusConflict
 		}
 	}
 	switch {
-	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoWorker), errors.Is(err, errNoArchive):
+	case errors.Is(err, run.ErrNoRun), errors.Is(err, removal.ErrNoWorker), errors.Is(err, errNoArchive):
 		return http.StatusNotFound
 	case errors.Is(err, errBad):
 		return http.StatusBadRequest

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/orders"
+	"github.com/loadctl/loadctl/internal/fleet/removal"
 	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
@@ -88,7 +89,7 @@ func start(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, erro
 
 // remove declares that the process of a worker is dead. It answers with the worker as it is then.
 func remove(ctx context.Context, r *run.Run, q *http.Request, o order) (any, error) {
-	before, err := r.Remove(ctx, q.PathValue("worker"), o.Force)
+	before, err := removal.Worker(ctx, r, q.PathValue("worker"), o.Force)
 	if err != nil {
 		return nil, err
 	}

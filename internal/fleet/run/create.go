@@ -136,7 +136,7 @@ func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec
 		return nil, false, &DifferentError{Name: name, Lines: lines}
 	}
 	if !created && r.Ended.IsZero() {
-		if err := r.checkKeys(ctx); err != nil {
+		if err := r.CheckKeys(ctx); err != nil {
 			return nil, false, err
 		}
 		kept, err := client.HGet(ctx, keys.Budget, "keep").Result()

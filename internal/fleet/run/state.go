@@ -86,6 +86,9 @@ func (s *State) Unclaimed() bool { return !s.unclaimed.IsZero() }
 // Process names one process of a worker, as its snapshots do.
 func (w Worker) Process() string { return w.ID + "/" + w.Incarnation }
 
+// Gone reports whether the worker takes no part any more, by its own word or by a user's.
+func (w Worker) Gone() bool { return w.State == "left" || w.State == "stopped" || w.State == "removed" }
+
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) { return r.read(ctx, readAll) }
 
@@ -135,8 +138,8 @@ func TimeOf(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// missed returns how long a member is silent before it is missed: three renewals.
-func (s *State) missed() time.Duration { return 3 * s.every }
+// Missed returns how long a member is silent before it is missed: three renewals.
+func (s *State) Missed() time.Duration { return 3 * s.every }
 
 // unnoticed is how much longer it may be silent if no other member has called since and noticed.
 const unnoticed = 300 * time.Millisecond
