@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // Raise gets the run the right to a peak, slots per 1,000,000 s. A *RoomError says that there is no room.
@@ -56,26 +57,26 @@ func Change(ctx context.Context, r *run.Run, change func() (run.Change, error)) 
 
 // Create is run.Create for a run that needs rights. It reserves the peak of the plan before it makes the run.
 func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options) (*run.Run, bool, error) {
-	o.Reserve = first
+	o.Make = reserving(first)
 	return run.Create(ctx, client, name, asked, o)
 }
 
 // first asks for the rights of a run that is not made yet.
-func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
+func first(ctx context.Context, r *run.Run) (reservation, error) {
 	k := NewKeeper(r)
 	if len(k.shares) == 0 { // it sends to no host
-		return run.Reserved{Release: func() {}}, nil
+		return reservation{release: func() {}}, nil
 	}
 	s, err := read(ctx, r)
 	if err != nil {
-		return run.Reserved{}, err
+		return reservation{}, err
 	}
 	s.burst, s.ends = r.Spec.Burst, reserve.Endless
 	plan, err := r.Spec.Plan()
 	if err != nil {
-		return run.Reserved{}, err
+		return reservation{}, err
 	}
-	peak := run.PeakOf(plan)
+	peak := (&lease.Plan{Pieces: plan.Pieces}).Peak()
 	readings, hold := k.readings(s)
 	for i, r := range readings {
 		g, err := k.ask(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
@@ -90,11 +91,12 @@ func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
 		}
 		if err != nil {
 			k.release(hold)
-			return run.Reserved{}, err
+			return reservation{}, err
 		}
 	}
 	b := k.bound(s, hold)
-	return run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest, Release: func() { k.release(hold) }}, nil
+	right := run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest}
+	return reservation{right, func() { k.release(hold) }}, nil
 }
 
 // release gives back the rows of a run that was not made. Else they end by themselves.

@@ -83,9 +83,9 @@ type Run struct {
 type Options struct {
 	By  string // program and version that creates the run, for the report; "" = unknown
 	New bool   // replace a run of this name that has ended
-	// Reserve gets the right to send for a run that is not made yet. nil = the run needs none.
-	Reserve func(context.Context, *Run) (Reserved, error)
-	Keep    time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
+	// Make makes the state of a run that needs a right to send: it gets the right, and calls the Maker. nil = the run needs none.
+	Make func(context.Context, *Run, Maker) error
+	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
 }
 
 // DefaultKeep is how long a run's keys live without any contact.
