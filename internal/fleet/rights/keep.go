@@ -79,8 +79,9 @@ func (w *watch) turn(ctx context.Context) (next time.Duration, over bool, err er
 	over, err = NewKeeper(w.run.WithClient(client)).Renew(ctx, w.turns%tellEvery == 0)
 	if w.turns++; err != nil {
 		if errors.Is(err, ErrGone) { // a worker restores it, or it was removed
-			err = nil
+			return lookEvery, false, nil
 		}
+		w.unlock(ctx) // maybe another worker can
 		return lookEvery, false, err
 	}
 	return renewEvery, over, nil
@@ -105,15 +106,19 @@ func (w *watch) locked(ctx context.Context) (mine bool, members int64, err error
 	return false, count.Val(), nil
 }
 
+// unlock gives the lock back, if this worker has it. Two judges at a time do no harm.
+func (w *watch) unlock(ctx context.Context) {
+	if w.run.Client.Get(ctx, w.run.Keys.Keeper).Val() == w.me {
+		w.run.Client.Del(ctx, w.run.Keys.Keeper)
+	}
+}
+
 // leave gives the lock back. The last worker of a run gives back its rights.
 func (w *watch) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
-	client := w.run.Client
-	if client.Get(ctx, w.run.Keys.Keeper).Val() == w.me {
-		client.Del(ctx, w.run.Keys.Keeper)
-	}
-	if client.ZCard(ctx, w.run.Keys.Due).Val() <= 1 { // the one that is never due
+	w.unlock(ctx)
+	if w.run.Client.ZCard(ctx, w.run.Keys.Due).Val() <= 1 { // the one that is never due
 		_, _ = NewKeeper(w.run).Renew(ctx, false)
 	}
 }

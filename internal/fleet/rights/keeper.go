@@ -132,7 +132,7 @@ func granted(r reserve.Reading, g reserve.Grant, h held) held {
 		}
 		h.Right = right
 	} else if g.Version == 0 && r.Need == 0 { // it has no row, and needs none
-		h.Right.Until = reserve.Endless
+		h.Right.Rate, h.Right.Until = 0, reserve.Endless
 	}
 	h.Budgets = reserve.Merge(h.Budgets, g.Budgets)
 	return h
