@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/outage"
 )
@@ -25,9 +24,9 @@ const (
 )
 
 // Keep keeps the rights of a run until ctx ends. Every worker calls it, and one at a time is the judge: it renews the rights
-// every 3 s. aside opens the connection that it uses.
-func Keep(ctx context.Context, r *run.Run, me string, aside func(context.Context) (rdb.Client, error), log *slog.Logger) {
-	w := watch{run: r, me: me, aside: aside, log: log}
+// every 3 s. These calls are short, so they go over the connection of the run.
+func Keep(ctx context.Context, r *run.Run, me string, log *slog.Logger) {
+	w := watch{run: r, me: me, log: log}
 	for ctx.Err() == nil {
 		limit, cancel := context.WithTimeout(ctx, judgeLimit)
 		next, over, err := w.turn(limit)
@@ -48,7 +47,6 @@ func Keep(ctx context.Context, r *run.Run, me string, aside func(context.Context
 type watch struct {
 	run      *run.Run
 	me       string
-	aside    func(context.Context) (rdb.Client, error)
 	log      *slog.Logger
 	turns    int // as the judge, in a row
 	failures outage.Series
@@ -72,11 +70,7 @@ func (w *watch) turn(ctx context.Context) (next time.Duration, over bool, err er
 		wait := max(lookEvery, time.Duration(members)*lookShare)
 		return wait/2 + rand.N(wait), false, err
 	}
-	client, err := w.aside(ctx)
-	if err != nil {
-		return lookEvery, false, err
-	}
-	over, err = NewKeeper(w.run.WithClient(client)).Renew(ctx, w.turns%tellEvery == 0)
+	over, err = NewKeeper(w.run).Renew(ctx, w.turns%tellEvery == 0)
 	if w.turns++; err != nil {
 		if errors.Is(err, ErrGone) { // a worker restores it, or it was removed
 			return lookEvery, false, nil

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/ledger"
-	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
@@ -188,12 +187,6 @@ func (k Keeper) giveBack(ctx context.Context, s stored, readings []reserve.Readi
 		}
 	}
 	return nil
-}
-
-// Aside returns the keeper over another client.
-func (k Keeper) Aside(client rdb.Client) Keeper {
-	k.Run, k.Ledger = k.Run.WithClient(client), ledger.Ledger{Client: client}
-	return k
 }
 
 // renewEvery is the time from one renewal to the next.

@@ -369,7 +369,7 @@ func TestKeepGivesBack(t *testing.T) {
 		ctx, stop := context.WithCancel(b.Context())
 		kept := make(chan struct{})
 		go func() {
-			rights.Keep(ctx, r, "w/i", func(context.Context) (rdb.Client, error) { return b.client, nil }, slog.New(slog.DiscardHandler))
+			rights.Keep(ctx, r, "w/i", slog.New(slog.DiscardHandler))
 			close(kept)
 		}()
 		await.True(b, "a judge", func() bool { return b.client.Get(b.Context(), r.Keys.Keeper).Val() == "w/i" })
