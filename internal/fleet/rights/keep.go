@@ -58,7 +58,7 @@ func (w *watch) trouble(err error) {
 	case err == nil && w.failures.Over():
 		w.log.Info("the rights to send are renewed again")
 	case err != nil && w.failures.Failed(err):
-		w.log.Warn("cannot renew the rights to send at endpoints that other runs share; the run stops sending when they end", "err", err)
+		w.log.Warn("cannot renew the rights to send at endpoints that other runs share; the run does not send without them", "err", err)
 	}
 }
 
@@ -74,6 +74,9 @@ func (w *watch) turn(ctx context.Context) (next time.Duration, over bool, err er
 	if w.turns++; err != nil {
 		if errors.Is(err, ErrGone) { // a worker restores it, or it was removed
 			return lookEvery, false, nil
+		}
+		if Refused(err) {
+			return renewEvery, false, err
 		}
 		w.unlock(ctx) // maybe another worker can
 		return lookEvery, false, err
