@@ -13,6 +13,9 @@ import (
 	"github.com/loadctl/loadctl/internal/outage"
 )
 
+// shortest is the shortest time between two renewals.
+const shortest = 250 * time.Millisecond
+
 // How one worker becomes the judge. All others look whether there is one. Together they look 20 times a second at most,
 // however many they are.
 const (
@@ -20,7 +23,7 @@ const (
 	lookEvery  = time.Second
 	lookShare  = 50 * time.Millisecond   // times the number of workers
 	judgeLimit = 2500 * time.Millisecond // of one renewal
-	tellEvery  = 3                       // renewals
+	tellEvery  = 9 * time.Second         // and after the first renewal of a judge
 )
 
 // Keep keeps the rights of a run until ctx ends. Every worker calls it, and one at a time is the judge: it renews the rights
@@ -48,7 +51,7 @@ type watch struct {
 	run      *run.Run
 	me       string
 	log      *slog.Logger
-	turns    int // as the judge, in a row
+	told     time.Time // when this worker, as the judge, last told all others of the rights
 	failures outage.Series
 }
 
@@ -66,12 +69,12 @@ func (w *watch) trouble(err error) {
 func (w *watch) turn(ctx context.Context) (next time.Duration, over bool, err error) {
 	mine, members, err := w.locked(ctx)
 	if err != nil || !mine {
-		w.turns = 0
+		w.told = time.Time{}
 		wait := max(lookEvery, time.Duration(members)*lookShare)
 		return wait/2 + rand.N(wait), false, err
 	}
-	over, err = NewKeeper(w.run).Renew(ctx, w.turns%tellEvery == 0)
-	if w.turns++; err != nil {
+	tell := time.Since(w.told) >= tellEvery
+	if over, err = NewKeeper(w.run).Renew(ctx, tell); err != nil {
 		if errors.Is(err, ErrGone) { // a worker restores it, or it was removed
 			return lookEvery, false, nil
 		}
@@ -81,7 +84,16 @@ func (w *watch) turn(ctx context.Context) (next time.Duration, over bool, err er
 		w.unlock(ctx) // maybe another worker can
 		return lookEvery, false, err
 	}
-	return renewEvery, over, nil
+	if tell {
+		w.told = time.Now()
+	}
+	return w.every(), over, nil
+}
+
+// every returns the time to the next renewal. Where leases are short, a failover must not last longer than they do: a server
+// that may have forgotten the rights leases nothing before it was asked.
+func (w *watch) every() time.Duration {
+	return min(renewEvery, max(shortest, w.run.Spec.Hold()/4))
 }
 
 // locked takes the lock, or holds it. members is how many workers there are.
