@@ -2,8 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Reserved is the right to send of a run that is to be made, as lua/make.lua takes it.
@@ -64,15 +67,19 @@ func (r *Run) learnRights(message string) bool {
 
 // readRights reads the rights once, for a process that has received no message yet.
 func (r *Run) readRights(ctx context.Context) {
-	if text, err := r.Client.HGet(ctx, r.Keys.Budget, "rights").Result(); err == nil {
+	if text, err := r.Client.HGet(ctx, r.Keys.Budget, "rights").Result(); err == nil || errors.Is(err, redis.Nil) {
 		r.rights.CompareAndSwap(nil, &text)
 	}
 }
 
-// knownRights returns the rights that this process knows; "" = the run needs none.
+// knownRights returns the rights that this process knows; "" = the run needs none. Where it could not read them, they are
+// to be asked for before the run sends anything.
 func (r *Run) knownRights() string {
-	if text := r.rights.Load(); text != nil {
+	switch text := r.rights.Load(); {
+	case text != nil:
 		return *text
+	case len(r.Spec.Target.Hosts()) == 0:
+		return ""
 	}
-	return ""
+	return "[]"
 }
