@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -24,7 +25,7 @@ func (k Keeper) Raise(ctx context.Context, peak int64) error {
 		}
 		readings, hold := k.readings(s)
 		for i, r := range readings {
-			g, err := k.ask(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
+			g, err := k.more(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
 			if err != nil {
 				return err
 			}
@@ -54,15 +55,29 @@ func Change(ctx context.Context, r *run.Run, change func() (run.Change, error)) 
 	}
 }
 
-// Create is run.Create for a run that needs rights. It reserves the peak of the plan before it makes the run.
-func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options) (*run.Run, bool, error) {
-	o.Reserve = first
+// more asks for more. Who has to wait for others gets the answer that there is no room.
+func (k Keeper) more(ctx context.Context, a reserve.Ask, h held) (reserve.Grant, error) {
+	if a.Want > a.Right.Rate {
+		before, err := k.Ledger.Before(ctx, ledger.Place{Host: a.Host, Run: a.Run, Entered: k.line.entered()})
+		if err != nil || len(before) > 0 {
+			return reserve.Grant{Status: "FULL"}, err
+		}
+	}
+	return k.ask(ctx, a, h)
+}
+
+// Create is run.Create for a run that needs rights. It reserves the peak of the plan before it makes the run. If there is no
+// room, it waits as long as wait allows.
+func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options, wait Wait) (*run.Run, bool, error) {
+	l := &line{Wait: wait, ledger: ledger.Ledger{Client: client}}
+	defer l.leave()
+	o.Reserve = l.reserve
 	return run.Create(ctx, client, name, asked, o)
 }
 
 // first asks for the rights of a run that is not made yet.
-func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
-	k := NewKeeper(r)
+func (k Keeper) first(ctx context.Context) (run.Reserved, error) {
+	r := k.Run
 	if len(k.shares) == 0 { // it sends to no host
 		return run.Reserved{Release: func() {}}, nil
 	}
@@ -78,15 +93,16 @@ func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
 	peak := run.PeakOf(plan)
 	readings, hold := k.readings(s)
 	for i, r := range readings {
-		g, err := k.ask(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
+		g, err := k.more(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
 		if err == nil && g.Status != "OK" {
 			err = k.noRoom(ctx, k.shares[i], s.burst, peak, g)
 		}
 		if err == nil && g.Bounded {
 			err = k.unfit(g)
+			hold[i] = granted(r, g, hold[i])
 		}
 		if err != nil {
-			k.release(hold[:i])
+			k.release(hold[:i+1])
 			return run.Reserved{}, err
 		}
 		hold[i] = granted(r, g, hold[i])

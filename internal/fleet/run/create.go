@@ -83,7 +83,7 @@ type Run struct {
 type Options struct {
 	By  string // program and version that creates the run, for the report; "" = unknown
 	New bool   // replace a run of this name that has ended
-	// Reserve gets the right to send for a run that is not made yet. nil = the run needs none.
+	// Reserve gets the right to send for a run that is not made yet. nil = the run needs none. ErrAgain: it is called again.
 	Reserve func(context.Context, *Run) (Reserved, error)
 	Keep    time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -32,6 +33,9 @@ func (e *RightError) Error() string {
 // ErrFrozen says that nobody may send at an endpoint of the run.
 var ErrFrozen = fmt.Errorf("its endpoint is frozen; loadctl budget ls says why, loadctl budget thaw ends it")
 
+// ErrAgain is what Options.Reserve returns to be called again, if the run is not there by then.
+var ErrAgain = errors.New("ask for the rights again")
+
 // makeNew makes the state of a run with its right to send, or finds an existing run. A run that is there needs no right: it
 // has one.
 func (r *Run) makeNew(ctx context.Context, text string, replace int, o Options) ([]string, error) {
@@ -47,6 +51,9 @@ func (r *Run) makeNew(ctx context.Context, text string, replace int, o Options) 
 			return reply, err
 		}
 		right, err := o.Reserve(ctx, r)
+		if errors.Is(err, ErrAgain) { // by now the run may be there
+			continue
+		}
 		if err != nil { // maybe another process was quicker, and has the room
 			for deadline := time.Now().Add(otherMakes); lacksRight(reply) && time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(otherMakes / 20) {
 				if again, other := make(Reserved{Rights: noRight}); other == nil {
