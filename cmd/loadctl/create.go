@@ -11,7 +11,6 @@ import (
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
-	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -62,7 +61,7 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 // would be sent.
 func (f *creation) create(c *cobra.Command, client rdb.Client, name string, asked spec.Spec) (*run.Run, bool, error) {
 	wait := f.how.Wait(func(line string) { printable.Fprintf(c.ErrOrStderr(), "%s\n", line) })
-	r, created, err := rights.Create(c.Context(), client, name, asked, f.how.Options(), wait)
+	r, created, err := wait.Create(c.Context(), client, name, asked, f.how.Options())
 	if created {
 		err = f.spec.Data().Files.Store(c.Context(), r)
 	}

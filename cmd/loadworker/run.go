@@ -19,7 +19,6 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/results"
-	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -299,7 +298,7 @@ func (f *runFlags) enter(ctx context.Context, client rdb.Client, spec *spec.Spec
 	if f.neighbour {
 		return f.same(ctx, client, *spec)
 	}
-	r, created, err := rights.Create(ctx, client, f.name, *spec, f.how.Options(), f.how.Wait(func(line string) { log.Warn(line) }))
+	r, created, err := f.how.Wait(func(line string) { log.Warn(line) }).Create(ctx, client, f.name, *spec, f.how.Options())
 	if err != nil {
 		return nil, f.orByName(err)
 	}

@@ -66,13 +66,9 @@ func (k Keeper) more(ctx context.Context, a reserve.Ask, h held) (reserve.Grant,
 	return k.ask(ctx, a, h)
 }
 
-// Create is run.Create for a run that needs rights. It reserves the peak of the plan before it makes the run. If there is no
-// room, it waits as long as wait allows.
-func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options, wait Wait) (*run.Run, bool, error) {
-	l := &line{Wait: wait, ledger: ledger.Ledger{Client: client}}
-	defer l.leave()
-	o.Reserve = l.reserve
-	return run.Create(ctx, client, name, asked, o)
+// Create is [Wait.Create] of a run that waits for no room.
+func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options) (*run.Run, bool, error) {
+	return Wait{}.Create(ctx, client, name, asked, o)
 }
 
 // first asks for the rights of a run that is not made yet.
@@ -93,19 +89,21 @@ func (k Keeper) first(ctx context.Context) (run.Reserved, error) {
 	peak := run.PeakOf(plan)
 	readings, hold := k.readings(s)
 	for i, r := range readings {
+		hold[i].Raised = s.now
 		g, err := k.more(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
 		if err == nil && g.Status != "OK" {
 			err = k.noRoom(ctx, k.shares[i], s.burst, peak, g)
 		}
-		if err == nil && g.Bounded {
-			err = k.unfit(g)
+		if err == nil {
 			hold[i] = granted(r, g, hold[i])
 		}
+		if err == nil && g.Bounded {
+			err = k.unfit()
+		}
 		if err != nil {
-			k.release(hold[:i+1])
+			k.release(hold)
 			return run.Reserved{}, err
 		}
-		hold[i] = granted(r, g, hold[i])
 	}
 	b := k.bound(s, hold)
 	return run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest, Release: func() { k.release(hold) }}, nil
@@ -126,7 +124,7 @@ func (k Keeper) release(hold []held) {
 const releaseTime = time.Second
 
 // unfit returns the error of a run that cannot keep a budget.
-func (k Keeper) unfit(g reserve.Grant) error {
+func (k Keeper) unfit() error {
 	switch {
 	case k.Run.Spec.Max:
 		return errors.New("--qps max: the endpoint has a budget (loadctl budget ls), and a run without a rate cannot keep it; give a rate")

@@ -8,14 +8,26 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/ledger"
+	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 )
 
-// Wait is how a creation waits for room. Runs that wait for the same room get it in the order in which they came.
+// Wait is how a creation waits for room. Runs that wait for the same room get it in the order in which they came. Each
+// creation waits for a ledger that grants nothing new yet.
 type Wait struct {
 	Room time.Duration // how long it waits for room, or for the end of a freeze; 0 = it does not
 	Tell func(string)  // is told for what it begins to wait, and how long; nil = nobody
+}
+
+// Create is run.Create for a run that needs rights. It reserves the peak of the plan before it makes the run. A *RoomError says
+// that there is no room, or was none for so long.
+func (w Wait) Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options) (*run.Run, bool, error) {
+	l := &line{Wait: w, ledger: ledger.Ledger{Client: client}}
+	defer l.leave()
+	o.Reserve = l.reserve
+	return run.Create(ctx, client, name, asked, o)
 }
 
 const (
