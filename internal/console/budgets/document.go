@@ -25,7 +25,7 @@ type Document struct {
 	QuietUntil time.Time `json:"quiet_until,omitzero"`
 	Budgets    []Budget  `json:"budgets"`
 	Rows       []Row     `json:"rows"`
-	Waiting    []Place `json:"waiting"` // the first in line first
+	Waiting    []Place   `json:"waiting"` // the first in line first
 }
 
 // Change is what a command did.

@@ -53,7 +53,7 @@ func (l Ledger) Enter(ctx context.Context, places []Place) (State, error) {
 	for i := range places {
 		p := &places[i]
 		if p.Entered.IsZero() {
-			p.Entered = s.Now
+			p.Entered = timeOf(s.Now.UnixMicro())
 		}
 		fields = append(fields, p.field(), encoded(place{p.Rate, p.Entered.UnixMicro(), s.Now.UnixMicro(), p.People}))
 	}

@@ -20,6 +20,7 @@ type RoomError struct {
 	text   string // what is in the way
 	advice string
 	wants  int64 // requests per 1,000,000 s
+	behind bool  // others wait for the room that is left
 	never  bool  // it is more than the whole budget, so there is no use in waiting
 }
 
@@ -75,7 +76,7 @@ func (k Keeper) full(e *RoomError, h share, burst, left int64, s ledger.State) {
 	if k.line != nil {
 		other = "wait with " + k.line.longer()
 	}
-	if len(before) > 0 {
+	if e.behind = len(before) > 0; e.behind {
 		e.text += fmt.Sprintf("%s of its budget is left%s, and %s", perSecond(max(0, whole-sum)), k.holders(rows), waiting(len(before)))
 	} else {
 		e.text += fmt.Sprintf("%s of its budget is left%s", perSecond(left), k.holders(rows))

@@ -76,10 +76,7 @@ func (l *line) reserve(ctx context.Context, r *run.Run) (run.Reserved, error) {
 	if err := l.enter(ctx, r, refused); err != nil {
 		return right, err
 	}
-	if l.told != refused.Status && l.Tell != nil {
-		l.Tell(fmt.Sprintf("run %s waits for up to %v: %s", r.Name, limit-waited.Round(time.Second), refused.text))
-	}
-	l.told = refused.Status
+	l.tell(r.Name, limit-waited.Round(time.Second), refused)
 	select {
 	case <-time.After(turnTime):
 		return right, run.ErrAgain
@@ -88,9 +85,21 @@ func (l *line) reserve(ctx context.Context, r *run.Run) (run.Reserved, error) {
 	}
 }
 
-// limit returns how long the run waits after a refusal, since it began to.
+// tell says for what the run waits, if that is new.
+func (l *line) tell(name string, most time.Duration, e *RoomError) {
+	if l.told == e.Status || l.told != "" && e.behind {
+		return
+	}
+	l.told = e.Status
+	if l.Tell != nil {
+		l.Tell(fmt.Sprintf("run %s waits for up to %v: %s", name, most, e.text))
+	}
+}
+
+// limit returns how long the run waits after a refusal, since it began to. When the ledger grants again, all who waited for
+// that get their turn, one after the other.
 func (l *line) limit(e *RoomError) time.Duration {
-	if e.Status == "QUIET" {
+	if e.Status == "QUIET" || e.behind && l.told == "QUIET" {
 		return max(l.Room, quietTime)
 	}
 	return l.Room
