@@ -15,11 +15,26 @@ import (
 
 // Raise gets the run the right to a peak, slots per 1,000,000 s. A *RoomError says that there is no room.
 func (k Keeper) Raise(ctx context.Context, peak int64) error {
+	return k.raise(ctx, func(s *stored) int64 { return peak })
+}
+
+// RaiseFor gets the run the right to what its limiter lets pass with another burst.
+func (k Keeper) RaiseFor(ctx context.Context, burst int64) error {
+	return k.raise(ctx, func(s *stored) int64 {
+		s.burst = max(s.burst, burst)
+		s.allow = min(s.allow, k.bound(*s, s.held).allow)
+		return s.high
+	})
+}
+
+// raise gets the run the right to what want says of a reading.
+func (k Keeper) raise(ctx context.Context, want func(*stored) (peak int64)) error {
 	for range tries {
 		s, err := read(ctx, k.Run)
 		if err != nil || s.status == "NOSTATE" || s.text == "" { // the change itself says so
 			return err
 		}
+		peak := want(&s)
 		if peak <= s.allow && s.ends > s.now {
 			return nil
 		}

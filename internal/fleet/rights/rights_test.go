@@ -112,7 +112,7 @@ func (b *bed) works(r *run.Run) member {
 
 func (m member) renew() lease.Reply {
 	m.Helper()
-	reply, err := m.leases.Renew(m.T.Context(), m.Call())
+	reply, err := m.leases.Renew(m.Context(), m.Call())
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -287,6 +287,63 @@ func TestPauseInAFreezeStays(t *testing.T) {
 	})
 }
 
+// TestBurstIsReserved asserts that a run holds what its limiter lets pass above the rate, and that a higher burst needs room.
+func TestBurstIsReserved(t *testing.T) {
+	each(t, func(b *bed) {
+		b.budget("1000", false)
+		s := asked(100)
+		s.Limiter, s.Burst = "token-bucket", 50
+		r := b.create("a", s)
+		if got := b.rates()["a"]; got != 150 {
+			b.Errorf("100/s and a burst of 50 hold %d/s", got)
+		}
+		if err := rights.NewKeeper(r).RaiseFor(b.Context(), 800); err != nil || b.rates()["a"] != 900 {
+			b.Errorf("a burst of 800: %v, %v", err, b.rates())
+		}
+		if err := rights.NewKeeper(r).RaiseFor(b.Context(), 901); !isRoom(err) || b.rates()["a"] != 900 {
+			b.Errorf("a burst of 901: %v, %v", err, b.rates())
+		}
+	})
+}
+
+// TestRestoredRunIsVerified asserts that a run that Redis has lost leases nothing before the ledger was asked again, and that
+// it brings its budget back.
+func TestRestoredRunIsVerified(t *testing.T) {
+	each(t, func(b *bed) {
+		b.budget("1000", false)
+		r := b.create("a", asked(600))
+		w := b.works(r)
+		b.renew(r)
+		other, err := run.Open(b.Context(), b.client, "a")
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := b.client.FlushAll(b.Context()).Err(); err != nil {
+			b.Fatal(err)
+		}
+		if err := other.Restore(b.Context(), 0, w.View().Laws.All(), true); err != nil {
+			b.Fatal(err)
+		}
+		p := w.View().P
+		var reply lease.Reply
+		await.True(b, "an answer", func() bool { reply = w.renew(); return reply.Status == lease.OK })
+		if reply.P > reply.Now || w.View().P != p {
+			b.Errorf("before the ledger was asked there is a lease until %d, it is %d; the worker goes by %d, before by %d", reply.P, reply.Now, w.View().P, p)
+		}
+		b.renew(r)
+		if got := b.rates()["a"]; got != 600 {
+			b.Errorf("it holds %d/s", got)
+		}
+		s, err := b.ledger.List(b.Context())
+		if err != nil || s.Budget(host).Rate != 1000*lease.Unscaled {
+			b.Errorf("%+v, %v", s.Budgets, err)
+		}
+		if reply = w.renew(); reply.P <= reply.Now {
+			b.Errorf("there is no lease: until %d, it is %d", reply.P, reply.Now)
+		}
+	})
+}
+
 // TestClosedLoopIsPaused asserts that a run without a rate is paused when its endpoint gets a budget.
 func TestClosedLoopIsPaused(t *testing.T) {
 	each(t, func(b *bed) {
@@ -312,7 +369,7 @@ func TestKeepGivesBack(t *testing.T) {
 		ctx, stop := context.WithCancel(b.Context())
 		kept := make(chan struct{})
 		go func() {
-			rights.Keep(ctx, r, "w/i", func(context.Context) (rdb.Client, error) { return b.client, nil }, slog.New(slog.DiscardHandler))
+			rights.Keep(ctx, r, "w/i", slog.New(slog.DiscardHandler))
 			close(kept)
 		}()
 		await.True(b, "a judge", func() bool { return b.client.Get(b.Context(), r.Keys.Keeper).Val() == "w/i" })
