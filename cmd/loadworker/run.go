@@ -19,7 +19,6 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/results"
-	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -131,9 +130,12 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, reach error, lo
 		return err
 	}
 	defer cli.Close(link)
-	// A call to a server that hangs does not end with ctx, so a signal closes the connection. Until here nothing has to
-	// be finished first.
-	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
+	// A call to a server that hangs does not end with ctx, so a signal closes the connection. Until here there is only the
+	// line of those that wait for room to be left first.
+	hangUp := context.AfterFunc(ctx, func() {
+		time.Sleep(leaveTime)
+		cli.Close(link)
+	})
 	var r *run.Run
 	if create != nil { // else the target is not known yet
 		err = f.member.apart(ctx, link.Client, log)
@@ -183,6 +185,9 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, reach error, lo
 		return cli.Judged(rep)
 	}
 }
+
+// leaveTime is how long a worker may take to leave the line of those that wait for room.
+const leaveTime = 300 * time.Millisecond
 
 // connect reaches Redis. The connection carries the worker's name, which Redis shows in its list of clients.
 func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*link.Link, error) {
@@ -293,7 +298,7 @@ func (f *runFlags) enter(ctx context.Context, client rdb.Client, spec *spec.Spec
 	if f.neighbour {
 		return f.same(ctx, client, *spec)
 	}
-	r, created, err := rights.Create(ctx, client, f.name, *spec, f.how.Options())
+	r, created, err := f.how.Wait(func(line string) { log.Warn(line) }).Create(ctx, client, f.name, *spec, f.how.Options())
 	if err != nil {
 		return nil, f.orByName(err)
 	}

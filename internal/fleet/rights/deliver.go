@@ -34,6 +34,11 @@ func deliver(ctx context.Context, client rdb.Client, row ledger.Row) error {
 	if err != nil || r.UID != row.Run {
 		return err
 	}
-	_, err = NewKeeper(r).Renew(ctx, true)
-	return err
+	k := NewKeeper(r)
+	for _, tell := range []bool{true, false} { // the second renewal tells the ledger that the run knows the change
+		if over, err := k.Renew(ctx, tell); err != nil || over {
+			return err
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package rights
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -13,6 +14,9 @@ type reservation struct {
 	release func() // gives it back
 }
 
+// errAgain is what the function that asks for the rights returns to be called again, if the run is not there by then.
+var errAgain = errors.New("ask for the rights again")
+
 // reserving makes a run with its right to send, or finds an existing run. A run that is there needs no right: it has one.
 func reserving(reserve func(context.Context, *run.Run) (reservation, error)) func(context.Context, *run.Run, run.Maker) error {
 	return func(ctx context.Context, r *run.Run, make run.Maker) error {
@@ -22,6 +26,9 @@ func reserving(reserve func(context.Context, *run.Run) (reservation, error)) fun
 				return err
 			}
 			right, err := reserve(ctx, r)
+			if errors.Is(err, errAgain) { // by now the run may be there
+				continue
+			}
 			if err != nil { // maybe another process was quicker, and has the room
 				if otherMade(ctx, make) {
 					return nil
