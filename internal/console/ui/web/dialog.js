@@ -26,7 +26,11 @@ export function confirm({ title, texts, field, yes, anyway, act }) {
   });
   row.append(no, go);
   box.append(h, ...texts.map((text) => element("p", "", text)), ...(field ? [field.box] : []), refused, row);
-  field?.input.addEventListener("keydown", (e) => e.key === "Enter" && go.click());
+  field?.input.addEventListener("keydown", (e) => {
+    if (e.key !== "Enter") return;
+    e.preventDefault(); // else it also presses what has the focus when the dialog is closed
+    go.click();
+  });
   box.addEventListener("close", () => box.remove());
   document.body.append(box);
   box.showModal();
