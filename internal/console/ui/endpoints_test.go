@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/browsertest"
+	"github.com/loadctl/loadctl/report"
 )
 
 // endowed is a ledger with a budget of each kind, and runs that hold something of it.
@@ -41,14 +43,19 @@ func endowed() ledger.State {
 // posted is an order that a stage got.
 type posted struct{ path, body string }
 
+// ledger makes a stage answer with a ledger.
+func (s *stage) ledger(control bool, state func() ledger.State) {
+	s.handle("GET /api/v1/budgets", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, budgetList{control, budgets.All(state()), budgets.Each(state())})
+	})
+}
+
 // ledgerStage serves the page with a ledger. Orders go to the channel; refuse says why one is refused, "" = it is not.
 func ledgerStage(t testing.TB, control bool, state func() ledger.State, refusal func(posted) string) (*stage, chan posted) {
 	t.Helper()
 	orders := make(chan posted, 8)
 	s := newStage(t, func() Frame { return Frame{} })
-	s.handle("GET /api/v1/budgets", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, budgetList{control, budgets.All(state()), budgets.Each(state())})
-	})
+	s.ledger(control, state)
 	s.handle("POST /api/v1/budgets/{budget}/{order}", func(w http.ResponseWriter, r *http.Request) {
 		var body json.RawMessage
 		if status, why := readBody(w, r, &body); why != "" {
@@ -86,11 +93,11 @@ func TestPageShowsEndpoints(t *testing.T) {
 	browser := browsertest.Start(t)
 	tab := browser.Visit(t, calm.URL+"/#/endpoints", browsertest.Look{})
 	tab.Until(fmt.Sprintf(shown, 0, 9))
-	want := `*|100 each|40|–|1|open|–|ann@desk, 2026-11-20 13:08:20 UTC|Change Freeze…
-*.staging.test|500|20|480|1|frozen|incident 4711|bob@desk, 2026-11-20 14:07:20 UTC|Change Thaw…
-db.staging.test|50|0|50|0|frozen by a wider name|–|ann@desk, 2026-11-20 13:08:20 UTC|Change Freeze…
-shop.example|20,000|14,500|5,500|2|open|agreed with payments|ann@desk, 2026-11-20 13:08:20 UTC|Change Freeze…
-other.test|100 by *|40|60|1|open|–|–|Change Freeze…`
+	want := `*|100 each|40|–|1|open|Freeze… Change|–|ann@desk, 2026-11-20 13:08:20 UTC
+*.staging.test|500|20|480|1|frozen|Thaw… Change|incident 4711|bob@desk, 2026-11-20 14:07:20 UTC
+db.staging.test|50|0|50|0|frozen|Freeze… Change|a wider name is frozen|ann@desk, 2026-11-20 13:08:20 UTC
+shop.example|20,000|14,500|5,500|2|open|Freeze… Change|agreed with payments|ann@desk, 2026-11-20 13:08:20 UTC
+other.test|100 by *|40|60|1|open|Freeze… Change|–|–`
 	if got := browsertest.Value[string](tab, tableText("Budgets")); got != want {
 		t.Errorf("budgets:\n%s\nwant:\n%s", got, want)
 	}
@@ -169,29 +176,74 @@ func TestPageBringsRunsDown(t *testing.T) {
 	tab.Until(`document.querySelector(".said").textContent === "The budget of shop.example is 5k per second, and all runs obey it."`)
 }
 
-// TestEndpointsMemory asserts that two thousand answers cost the view no more than two hundred, though rows come and go.
+// TestEndpointsMemory asserts that a thousand answers cost the view no more than a hundred, though rows come and go.
 func TestEndpointsMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-all runs it: it needs a browser")
 	}
-	var n int
-	now := endowed() // of the server's goroutine: the page asks one question at a time, with two calls each
+	var asked atomic.Int64 // each answer reads the state twice
 	s, _ := ledgerStage(t, true, func() ledger.State {
-		n++
-		state := now
+		n, state := asked.Add(1)/2, endowed()
 		state.Now = state.Now.Add(time.Duration(n) * time.Millisecond)
-		state.Rows = state.Rows[n/2%3:]
+		state.Rows = state.Rows[n%3:]
 		return state
 	}, accepted)
 	tab := browsertest.Start(t, "--jitless").Visit(t, s.URL+"/#/endpoints", browsertest.Look{})
 	tab.Until(fmt.Sprintf(shown, 0, 6))
 	browsertest.Value[bool](tab, `(window.answers = 0, window.real = window.fetch, window.later = window.setTimeout, window.setTimeout = (f) => later(f, 0),
 		window.fetch = async (...all) => { answers++; return real(...all); }, true)`)
-	tab.Until(`answers >= 200`)
+	tab.Until(`answers >= 100`)
 	heap, elements := tab.Memory()
-	tab.Until(`answers >= 2000`)
+	tab.Until(`answers >= 1000`)
 	later, all := tab.Memory()
 	if later > 1.1*heap || all > elements+40 {
 		t.Errorf("the page grows from %.2f MB to %.2f MB, and from %d elements to %d", heap/1e6, later/1e6, elements, all)
+	}
+}
+
+// TestPageSaysWhatABudgetDoes asserts that a run says that its endpoint is frozen, that it sends a part of its plan, or that
+// it waits for room, and that events of budgets lead to the endpoints.
+func TestPageSaysWhatABudgetDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("make test-all runs it: it needs a browser")
+	}
+	browser := browsertest.Start(t)
+	const read = `[document.querySelector(".banner h2"), document.querySelector(".banner p"), [...document.querySelectorAll(".tile")].find(e => e.textContent.startsWith("rate asked for")).querySelector(".more")]
+		.map(e => e.textContent).join("|")`
+	for name, c := range map[string]struct {
+		change func(*Frame)
+		want   string
+	}{
+		"frozen": {func(f *Frame) { f.Phase, f.Frozen = "paused", true },
+			"Paused|Its endpoint is frozen: nothing is sent there until somebody thaws it. Endpoints says why. |its endpoint is frozen"},
+		"reduced":  {func(f *Frame) { f.PlanShare = 0.4 }, "Running|It sends 40.00\u00a0% of its plan's rates: the events say why. |requests, 40.00\u00a0% of its plan"},
+		"no right": {func(f *Frame) { f.NoRight = true }, "Running|It sends nothing: it waits for room at its endpoint. |it waits for room at its endpoint"},
+		"neither":  {func(*Frame) {}, "Running|"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			frame := onStage(t, 520)
+			c.change(&frame)
+			tab := browser.Visit(t, newStage(t, func() Frame { return frame }).URL+"/#/run/checkout", browsertest.Look{})
+			tab.Until(fmt.Sprintf(shown, 4, 10))
+			got := browsertest.Value[string](tab, read)
+			for part := range strings.SplitSeq(c.want, "|") {
+				if !strings.Contains(got, part) {
+					t.Errorf("%q does not say %q", got, part)
+				}
+			}
+			if alone := c.want == "Running|"; alone && strings.Contains(got, "It sends") {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+	frame := onStage(t, 520)
+	frame.Report.Events = append(frame.Report.Events, report.Event{At: frame.At, Kind: "scale", Who: "load-7@desk", What: "40 % of the plan, the budget of its endpoint was cut"},
+		report.Event{At: frame.At, Kind: "pause", Who: "ann@desk", What: "its endpoint is frozen"}, report.Event{At: frame.At, Kind: "pause", Who: "ann@desk"})
+	tab := browser.Visit(t, newStage(t, func() Frame { return frame }).URL+"/#/run/checkout", browsertest.Look{})
+	tab.Until(fmt.Sprintf(shown, 4, 10))
+	want := "|its endpoint is frozen (see Endpoints)|40 % of the plan, the budget of its endpoint was cut (see Endpoints)"
+	got := browsertest.Value[string](tab, `[...document.querySelectorAll("table.events tbody tr")].slice(0, 3).map(r => r.cells[4].textContent).join("|")`)
+	if links := browsertest.Value[int](tab, `document.querySelectorAll("table.events a[href='#/endpoints']").length`); got != want || links != 2 {
+		t.Errorf("%q with %d links, want %q", got, links, want)
 	}
 }

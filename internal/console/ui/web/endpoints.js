@@ -38,7 +38,7 @@ export function endpointsPage(root, route, shell) {
 function budgetsPart(hand) {
   const box = section("Budgets", "", "What all runs together may send, in requests per second. Of several that fit an endpoint the narrowest counts.");
   const none = element("p", "empty", "There are no budgets, and no run holds anything.");
-  const t = table("counts endpoints", "Budgets", ["endpoint", "#rate", "#reserved", "#left", "#runs", "state", "why, or note", "by", ""]);
+  const t = table("counts endpoints", "Budgets", ["endpoint", "#rate", "#reserved", "#left", "#runs", "state", "", "why, or note", "by"]);
   box.append(none, t.box);
   none.hidden = t.box.hidden = true;
   const fill = rows(t.body, (e) => e.host, (line, e) => budgetRow(line, e, hand));
@@ -58,21 +58,19 @@ function budgetRow(line, first, hand) {
   name.scope = "row";
   name.append(element("code", "", first.host));
   line.append(name);
-  const set = more(line, ["n", "n", "n", "n", "", "", ""]);
+  const set = more(line, ["n", "n", "n", "n", "", "", "", "when"]);
   const pill = element("span");
   line.cells[5].append(pill);
-  const last = element("td");
   const buttons = element("div", "buttons");
   let newest = first;
-  const change = button("Change", "plain", () => hand.change(newest));
   const stop = button("Freeze…", "danger", () => (newest.own?.frozen ? hand.thaw(newest.host) : hand.freeze(newest.host)));
-  buttons.append(change, stop);
-  last.append(buttons);
-  line.append(last);
+  const change = button("Change", "plain", () => hand.change(newest));
+  buttons.append(stop, change);
+  line.cells[6].append(buttons);
   return (e) => {
     newest = e;
-    set([bound(e), rate(e.own?.reserved ?? e.reserved), e.left === undefined ? "–" : rate(e.left), count(e.runs), undefined, said(e), by(e)]);
-    say(pill, state(e));
+    set([bound(e), rate(e.own?.reserved ?? e.reserved), e.left === undefined ? "–" : rate(e.left), count(e.runs), undefined, undefined, said(e), by(e)]);
+    say(pill, e.frozen ? "frozen" : "open");
     pill.className = "phase " + (e.frozen ? "frozen" : "open");
     say(stop, e.own?.frozen ? "Thaw…" : "Freeze…");
     stop.className = e.own?.frozen ? "plain" : "danger";
@@ -90,14 +88,9 @@ function bound(e) {
   return rate(e.rate) + (e.own?.rate ? "" : ` by ${e.budget}`);
 }
 
-function state(e) {
-  if (e.own?.frozen) return "frozen";
-  return e.frozen ? "frozen by a wider name" : "open";
-}
-
 // said is what people say about a budget: why it is frozen, and the note of its rate.
-function said({ own }) {
-  return [own?.frozen && own.why, own?.note].filter(Boolean).join(" · ") || "–";
+function said({ own, frozen }) {
+  return [frozen && (own?.frozen ? own.why : "a wider name is frozen"), own?.note].filter(Boolean).join(" · ") || "–";
 }
 
 function by({ own }) {
