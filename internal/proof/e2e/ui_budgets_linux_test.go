@@ -8,10 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
 	"github.com/loadctl/loadctl/internal/console/budgets"
 	"github.com/loadctl/loadctl/internal/console/ui"
 	"github.com/loadctl/loadctl/internal/fleet/ledger/ledgertest"
 	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/internal/proof/browsertest"
 )
 
 // host is where the runs of a bed send.
@@ -63,7 +67,7 @@ func TestUIBudgets(t *testing.T) {
 	var all budgeted
 	list := v.get("/api/v1/budgets")
 	openAPI(t).check("the list", list.text, "Budgets")
-	if v.read("/api/v1/budgets", &all); len(all.Hosts) != 1 || all.Hosts[0].Host != name || len(all.Rows) != 2 || all.Rows[0].Run != "x" || all.Budgets[0].Frozen {
+	if v.read("/api/v1/budgets", &all); len(all.Hosts) != 1 || all.Hosts[0].Host != name || len(all.Rows) != 2 || len(all.Rows[0].Run+all.Rows[1].Run) != len("xy") || all.Budgets[0].Frozen {
 		t.Errorf("the list: %s", list.text)
 	}
 }
@@ -113,9 +117,8 @@ func (b *bed) thaws(v *viewer, name string) {
 	if d := v.budget(name, "thaw", `{}`); d.Budgets[0].Frozen || !d.Change.Changed {
 		b.t.Errorf("thaw: %+v", d)
 	}
-	if x, y := b.read("x").Phase, b.read("y").Phase; x != "running" || y != "running" {
-		b.t.Errorf("thawed, and x is %s, y is %s", x, y)
-	}
+	b.comes("x", "running") // 20 ms later
+	b.comes("y", "running")
 	if d := v.budget(name, "thaw", `{}`); d.Change.Changed || d.Change.Command != "thaw" {
 		b.t.Errorf("a second thaw: %+v", d)
 	}
@@ -162,4 +165,38 @@ func TestUIBudgetsAreGuarded(t *testing.T) {
 		t.Errorf("without Redis: %d %s", a.status, a.text)
 	}
 	await.True(t, "an error of the list", func() bool { return v.get("/api/v1/budgets").status == http.StatusServiceUnavailable })
+}
+
+// TestPageFreezesAnEndpoint asserts that the page freezes an endpoint where a run sends, and thaws it, and that the page of
+// the run says so.
+func TestPageFreezesAnEndpoint(t *testing.T) {
+	nightly(t)
+	besides(t)
+	b := newBed(t)
+	ledgertest.Calm(t, b.redis.Client())
+	b.fleet(1, "x", append(patient(), "--qps", "100", "--permit-for", "10m")...)
+	b.started(10)
+	open := b.ui("--control").pages(t)
+	endpoints, watched := open("#/endpoints", browsertest.Look{}), open("#/run/x", browsertest.Look{})
+	row := fmt.Sprintf(`[...document.querySelectorAll(".endpoints tbody tr")].find(r => r.cells[0].textContent === %q)`, strings.TrimSuffix(b.host(), b.host()[strings.LastIndex(b.host(), ":"):]))
+	endpoints.Until(row + `?.cells[4].textContent === "1"`) // there is no budget, but a run
+	press := func(label string) {
+		endpoints.Do(chromedp.Focus(chromedp.CSS(fmt.Sprintf("button[aria-label^=%q]", label))), chromedp.KeyEvent(kb.Enter))
+		endpoints.Until(`document.querySelector("dialog[open]")`)
+	}
+	press("Freeze 127.0.0.1")
+	endpoints.Do(chromedp.KeyEvent("incident 4711"))
+	to(t, endpoints, "Freeze it")
+	endpoints.Do(chromedp.KeyEvent(" "))
+	b.comes("x", "paused")
+	endpoints.Until(`document.querySelector(".said").textContent === "127.0.0.1 is frozen. No run sends there."`)
+	endpoints.Until(row + `.innerText.includes("incident 4711")`)
+	watched.Until(`document.querySelector(".banner p").textContent.startsWith("Its endpoint is frozen") && document.querySelector("table.events a")?.closest("tr").textContent.includes("pause")`)
+	press("Thaw 127.0.0.1")
+	to(t, endpoints, "Thaw it")
+	endpoints.Do(chromedp.KeyEvent(" "))
+	b.comes("x", "running")
+	watched.Until(`!document.querySelector(".banner p").textContent.includes("frozen")`)
+	still(t, endpoints)
+	still(t, watched)
 }
