@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -100,10 +101,11 @@ func (b *bed) silent(names ...string) {
 // thaws freezes an endpoint where x and y send, and thaws it.
 func (b *bed) thaws(v *viewer, name string) {
 	b.t.Helper()
-	frames := v.follow("x")
+	frames, begin := v.follow("x"), time.Now()
 	if d := v.budget(name, "freeze", `{"why":"incident 4711"}`); !d.Budgets[0].Frozen || d.Budgets[0].Why != "incident 4711" || d.Budgets[0].FrozenBy == "" {
 		b.t.Errorf("freeze: %+v", d)
 	}
+	await.Soon(b.t, "a freeze that all runs obey", time.Since(begin), time.Second) // a judge takes 3 s
 	if x, y := b.read("x").Phase, b.read("y").Phase; x != "paused" || y != "paused" {
 		b.t.Errorf("frozen, and x is %s, y is %s", x, y)
 	}
