@@ -191,6 +191,8 @@ func (a *reading) parseLaws(t stateText) error {
 		}
 	}
 	a.commanded, a.Forgetful = a.core["command"], a.core["tf"] > 0
+	a.Frozen = a.core["frozen"] > 0
+	a.NoRight = !a.Frozen && (a.core["peak"] > a.core["allow"] || a.core["rightEnds"] <= a.now.UnixMicro())
 	a.parsePhase()
 	return nil
 }
@@ -250,12 +252,17 @@ func (a *reading) parsePlan(b map[string]string) error {
 	if err != nil {
 		return err
 	}
-	a.ahead = plan.Pieces[min(piece, len(plan.Pieces)):]
+	a.PlanShare = float64(plan.Share()) / lease.Unscaled
+	pieces := make([]pacer.Piece, len(plan.Pieces))
+	for i := range pieces {
+		pieces[i] = plan.At(i)
+	}
+	a.ahead = pieces[min(piece, len(pieces)):]
 	a.queue = a.ahead
 	if plan.Loop {
-		a.queue = plan.Pieces
+		a.queue = pieces
 	}
-	first := plan.Pieces[0]
+	first := pieces[0]
 	if a.Phase == "paused" && n.Left.Den > 0 {
 		first = n.Left
 		a.queue = append([]pacer.Piece{first}, a.queue...)
