@@ -56,6 +56,11 @@ func (r *Report) noteStop(planned time.Duration) {
 	}
 }
 
+// ScaledText is what an event says of a run that sends some millionths of its plan's rates.
+func ScaledText(factor int64, why string) string {
+	return fmt.Sprintf("%.4g %% of the plan, %s", float64(factor)/1e4, why)
+}
+
 // Paused returns how long the run was paused in all, by its events; a pause that nothing has ended lasts until the end,
 // or until now. In a combined report it is the time in which at least one of the runs was paused.
 func (r Report) Paused() (all time.Duration) {

@@ -159,7 +159,7 @@ func (k Keeper) comeDown(ctx context.Context, s stored, limit int64) error {
 		return err
 	}
 	factor := max(1, int64(float64(s.factor)*(float64(limit)/float64(s.plan))))
-	_, err := k.Run.Scale(ctx, factor, "the budget of its endpoint was cut")
+	_, err := k.Run.Cap(ctx, factor, "the budget of its endpoint was cut")
 	return err
 }
 

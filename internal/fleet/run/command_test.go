@@ -545,7 +545,7 @@ func TestGuard(t *testing.T) {
 		guard := func() {
 			t.Helper()
 			before = b.state(r).now
-			if err := r.Guard(t.Context(), 3*time.Second); err != nil {
+			if err := r.Deadman(t.Context(), 3*time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -571,7 +571,7 @@ func TestGuard(t *testing.T) {
 			t.Error(events)
 		}
 		guard() // the switch is set already
-		b.wants(r.Guard(t.Context(), time.Second), nil, "give a time from 3s to")
+		b.wants(r.Deadman(t.Context(), time.Second), nil, "give a time from 3s to")
 	})
 }
 
