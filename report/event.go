@@ -35,6 +35,7 @@ func (r *Report) takeEvents(all []Event) {
 	if older > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("the report lists the last %d events; %d older ones are left out", maxEvents, older))
 	}
+	r.takeScalings()
 }
 
 // noteStop notes who ended the run, if it ended long before its planned end.
@@ -54,11 +55,6 @@ func (r *Report) noteStop(planned time.Duration) {
 		r.Notes = append(r.Notes, fmt.Sprintf("the run ended after %v of %v: %s", r.Length().Round(100*time.Millisecond), planned, who))
 		return
 	}
-}
-
-// ScaledText is what an event says of a run that sends some millionths of its plan's rates.
-func ScaledText(factor int64, why string) string {
-	return fmt.Sprintf("%.4g %% of the plan, %s", float64(factor)/1e4, why)
 }
 
 // Paused returns how long the run was paused in all, by its events; a pause that nothing has ended lasts until the end,

@@ -60,6 +60,9 @@ func textHead(b *bytes.Buffer, r report.Report) {
 	if paused := r.Paused().Round(time.Millisecond); paused > 0 {
 		printable.Fprintf(b, "paused      %s in all\n", paused)
 	}
+	if scaled := r.ScaledText(); scaled != "" {
+		printable.Fprintf(b, "reduced     %s\n", scaled)
+	}
 	if r.Limiter != "" {
 		printable.Fprintf(b, "limiter     %s\n", r.Limiter)
 	}
