@@ -13,10 +13,10 @@ import (
 
 // A Scaling is a change of the part of its plan's rates that a run sends.
 type Scaling struct {
-	At    time.Time `json:"at"`    // Redis clock: when it was ordered
-	What  string    `json:"what"`  // reduced or restored, by a guard; capped, by a cut of its endpoint's budget; set, by a person who set another rate
-	Share float64   `json:"share"` // of its plan's rates that the run sent from then on, 0…1
-	Why   string    `json:"why"`   // for people: of a guard its threshold and the measured value; of set the new rate
+	At     time.Time `json:"at"`     // Redis clock: when it was ordered
+	What   string    `json:"what"`   // reduced or restored, by a guard; capped, by a cut of its endpoint's budget; set, by a person who set another rate
+	Factor float64   `json:"factor"` // of its plan's rates that the run sent from then on, 0…1
+	Why    string    `json:"why"`    // for people: of a guard its threshold and the measured value; of set the new rate
 }
 
 // What a Scaling may be.
@@ -27,7 +27,7 @@ const (
 	setAnew  = "set"
 )
 
-// ofThePlan divides the share from the reason in the text of an event.
+// ofThePlan divides the factor from the reason in the text of an event.
 const ofThePlan = " % of the plan, "
 
 // ScaledText is what an event says of a run that sends some millionths of its plan's rates, and why.
@@ -36,54 +36,54 @@ func ScaledText(factor int64, why string) string {
 }
 
 // scaledBy reads what ScaledText writes.
-func scaledBy(text string) (share float64, why string, ok bool) {
+func scaledBy(text string) (factor float64, why string, ok bool) {
 	percent, why, found := strings.Cut(text, ofThePlan)
-	share, err := strconv.ParseFloat(percent, 64)
-	return share / 100, why, found && err == nil && share > 0 && share <= 100
+	factor, err := strconv.ParseFloat(percent, 64)
+	return factor / 100, why, found && err == nil && factor > 0 && factor <= 100
 }
 
-// shares follows the shares of runs through their events. In a combined report several runs have one each, by name.
-type shares map[string]float64
+// factors follows the factors of runs through their events. In a combined report several runs have one each, by name.
+type factors map[string]float64
 
-// of returns the share of the run of an event.
-func (s shares) of(e Event) (run string, share float64) {
+// of returns the factor of the run of an event.
+func (f factors) of(e Event) (run string, factor float64) {
 	run, _, combined := strings.Cut(e.Who, ": ")
 	if !combined {
 		run = ""
 	}
-	if share, known := s[run]; known {
-		return run, share
+	if factor, known := f[run]; known {
+		return run, factor
 	}
 	return run, 1
 }
 
 // take takes the next event. It returns what it changed; changed is false if that is nothing.
-func (s shares) take(e Event) (x Scaling, changed bool) {
-	run, was := s.of(e)
-	x = Scaling{At: e.At, Share: 1, What: setAnew, Why: e.What}
+func (f factors) take(e Event) (x Scaling, changed bool) {
+	run, was := f.of(e)
+	x = Scaling{At: e.At, Factor: 1, What: setAnew, Why: e.What}
 	switch e.Kind {
 	case "scale", "cap":
-		if x.Share, x.Why, changed = scaledBy(e.What); !changed {
+		if x.Factor, x.Why, changed = scaledBy(e.What); !changed {
 			return x, false
 		}
 		if x.What = Reduced; e.Kind == "cap" {
 			x.What = Capped
-		} else if x.Share > was {
+		} else if x.Factor > was {
 			x.What = Restored
 		}
 	case "set-rate":
 		changed = was < 1
 	}
 	if changed {
-		s[run] = x.Share
+		f[run] = x.Factor
 	}
 	return x, changed
 }
 
 // below reports whether a run sends less than its plan.
-func (s shares) below() bool {
-	for _, share := range s {
-		if share < 1 {
+func (f factors) below() bool {
+	for _, factor := range f {
+		if factor < 1 {
 			return true
 		}
 	}
@@ -93,7 +93,7 @@ func (s shares) below() bool {
 // takeScalings finds the scalings among the events, and how long a run sent less than its plan.
 func (r *Report) takeScalings() {
 	var since time.Time
-	now := shares{}
+	now := factors{}
 	for _, e := range r.Events {
 		was := now.below()
 		x, changed := now.take(e)
@@ -113,12 +113,12 @@ func (r *Report) takeScalings() {
 	}
 }
 
-// leastShare returns the lowest share that these scalings left, and how many there were of one kind.
-func (r Report) leastShare(what string) (least float64, n int) {
+// leastFactor returns the lowest factor that these scalings left, and how many there were of one kind.
+func (r Report) leastFactor(what string) (least float64, n int) {
 	least = 1
 	for _, x := range r.Scalings {
 		if x.What == what {
-			least, n = min(least, x.Share), n+1
+			least, n = min(least, x.Factor), n+1
 		}
 	}
 	return least, n
@@ -157,7 +157,7 @@ func (r Report) ScaledText() string {
 	}
 	text := units.Length(time.Duration(r.ScaledS * float64(time.Second)).Round(time.Millisecond))
 	for _, kind := range []struct{ what, by string }{{Reduced, "guards reduced it"}, {Capped, "a cut of its endpoint's budget capped it"}} {
-		if least, n := r.leastShare(kind.what); n > 0 {
+		if least, n := r.leastFactor(kind.what); n > 0 {
 			text += fmt.Sprintf("; %s %s, to %s %% at the least", kind.by, times(n), percentOf(least))
 		}
 	}
@@ -171,15 +171,15 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// percentOf formats a share as an event does.
-func percentOf(share float64) string { return fmt.Sprintf("%.4g", share*100) }
+// percentOf formats a factor as an event does.
+func percentOf(factor float64) string { return fmt.Sprintf("%.4g", factor*100) }
 
-// reducedBy returns how often a guard lowered the rate, and the lowest share that it left.
+// reducedBy returns how often a guard lowered the rate, and the lowest factor that it left.
 func (r *Report) reducedBy(t threshold.Threshold) (least float64, n int) {
 	least = 1
 	for _, c := range r.Described.Commands {
-		if share, why, ok := scaledBy(c.What); t.Guards() && c.Command == "scale" && ok && strings.HasPrefix(why, t.StopPrefix()) {
-			least, n = min(least, share), n+1
+		if factor, why, ok := scaledBy(c.What); t.Guards() && c.Command == "scale" && ok && strings.HasPrefix(why, t.StopPrefix()) {
+			least, n = min(least, factor), n+1
 		}
 	}
 	return least, n
@@ -203,7 +203,7 @@ func guards(t threshold.Result) bool {
 // reducedCheck checks that no guard has lowered the rate.
 func (r Report) reducedCheck() Check {
 	c := Check{Name: Reduced, Result: threshold.Passed, Text: "no guard lowered the rate"}
-	if _, n := r.leastShare(Reduced); n > 0 {
+	if _, n := r.leastFactor(Reduced); n > 0 {
 		c.Result, c.Text = threshold.Failed, r.ScaledText()
 	} else if r.Running {
 		c.Result, c.Text = threshold.Undecided, "the run goes on"

@@ -189,11 +189,11 @@ func (b *bed) scaled(r report.Report, guard string) {
 	b.t.Helper()
 	want := []struct {
 		what, why string
-		share     float64
+		factor    float64
 	}{{report.Reduced, "threshold " + guard + " failed at second ", 0.6}, {report.Reduced, "threshold " + guard + " failed at second ", 0.36}, {report.Restored, "all guards held for ", 0.6}}
 	found := 0
 	for _, x := range r.Scalings { // a slow machine needs more of them
-		if found < len(want) && x.What == want[found].what && x.Share == want[found].share && strings.HasPrefix(x.Why, want[found].why) {
+		if found < len(want) && x.What == want[found].what && x.Factor == want[found].factor && strings.HasPrefix(x.Why, want[found].why) {
 			found++
 		}
 	}
@@ -203,7 +203,7 @@ func (b *bed) scaled(r report.Report, guard string) {
 	if !strings.Contains(r.Scalings[0].Why, " %") {
 		b.t.Errorf("the measured value is missing: %q", r.Scalings[0].Why)
 	}
-	if last := r.Scalings[len(r.Scalings)-1]; last.What != "set" || last.Share != 1 {
+	if last := r.Scalings[len(r.Scalings)-1]; last.What != "set" || last.Factor != 1 {
 		b.t.Errorf("the last one is %+v", last)
 	}
 	if r.ScaledS <= 0 || r.ScaledS >= r.DurationS {
