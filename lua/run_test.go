@@ -49,7 +49,7 @@ func orderArgs(id, kind string) []any {
 
 // rightArgs are those to store a right.
 func rightArgs() []any {
-	return []any{"uid", "channel", "store", "me", "", "", "right", 1_000_000_000, int64(pacer.Endless), time.Now().UnixMicro() + 60_000_000, 0, 1}
+	return []any{"uid", "channel", "store", "me", "", "", "right", 1_000_000_000, pacer.Endless, time.Now().UnixMicro() + 60_000_000, 0, 1}
 }
 
 func removeArgs(worker string) []any { return []any{"uid", "channel", worker, "me"} }
@@ -313,7 +313,7 @@ func TestRightRefuses(t *testing.T) {
 // that was read.
 func TestRights(t *testing.T) {
 	each(t, func(t *testing.T, b *bench) {
-		asked := with(with(with(with(makeArgs(), 15, "right 1"), 16, 1_000_000_000), 17, int64(pacer.Endless)), 19, time.Now().UnixMicro()+60_000_000)
+		asked := with(with(with(with(makeArgs(), 15, "right 1"), 16, 1_000_000_000), 17, pacer.Endless), 19, time.Now().UnixMicro()+60_000_000)
 		none := b.must("right", "uid", "channel", "read", "me")
 		if got := b.must("make", with(asked, 18, "another")...)[0]; got != "RESERVE" {
 			t.Errorf("on another server than was read: %s", got)

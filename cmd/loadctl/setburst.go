@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/orders"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
@@ -18,6 +19,9 @@ func newSetBurstCommand(redis *cli.Redis) *cobra.Command {
 	c := newChangeCommand(redis, "set-burst RUN N", "Change the burst of the run's limiter", 2,
 		func(r *run.Run, ctx context.Context) (run.Change, error) {
 			if err := stays(force, func() error { return orders.StayWith(ctx, r, burst) }); err != nil {
+				return run.Change{}, err
+			}
+			if err := rights.NewKeeper(r).RaiseFor(ctx, burst); err != nil {
 				return run.Change{}, err
 			}
 			return r.SetBurst(ctx, burst)

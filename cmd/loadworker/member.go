@@ -232,7 +232,7 @@ func (f *memberFlags) work(
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		rights.Keep(watching, r, w.ID+"/"+w.Incarnation, link.Aside, log)
+		rights.Keep(watching, r, w.ID+"/"+w.Incarnation, log)
 	}()
 	defer func() { stop(); <-kept }() // the last worker gives back what the run may send
 	w.Host, _ = os.Hostname()

@@ -9,10 +9,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/outage"
 )
+
+// shortest is the shortest time between two renewals.
+const shortest = 250 * time.Millisecond
 
 // How one worker becomes the judge. All others look whether there is one. Together they look 20 times a second at most,
 // however many they are.
@@ -21,13 +23,13 @@ const (
 	lookEvery  = time.Second
 	lookShare  = 50 * time.Millisecond   // times the number of workers
 	judgeLimit = 2500 * time.Millisecond // of one renewal
-	tellEvery  = 3                       // renewals
+	tellEvery  = 9 * time.Second         // and after the first renewal of a judge
 )
 
 // Keep keeps the rights of a run until ctx ends. Every worker calls it, and one at a time is the judge: it renews the rights
-// every 3 s. aside opens the connection that it uses.
-func Keep(ctx context.Context, r *run.Run, me string, aside func(context.Context) (rdb.Client, error), log *slog.Logger) {
-	w := watch{run: r, me: me, aside: aside, log: log}
+// every 3 s. These calls are short, so they go over the connection of the run.
+func Keep(ctx context.Context, r *run.Run, me string, log *slog.Logger) {
+	w := watch{run: r, me: me, log: log}
 	for ctx.Err() == nil {
 		limit, cancel := context.WithTimeout(ctx, judgeLimit)
 		next, over, err := w.turn(limit)
@@ -48,9 +50,8 @@ func Keep(ctx context.Context, r *run.Run, me string, aside func(context.Context
 type watch struct {
 	run      *run.Run
 	me       string
-	aside    func(context.Context) (rdb.Client, error)
 	log      *slog.Logger
-	turns    int // as the judge, in a row
+	told     time.Time // when this worker, as the judge, last told all others of the rights
 	failures outage.Series
 }
 
@@ -60,7 +61,7 @@ func (w *watch) trouble(err error) {
 	case err == nil && w.failures.Over():
 		w.log.Info("the rights to send are renewed again")
 	case err != nil && w.failures.Failed(err):
-		w.log.Warn("cannot renew the rights to send at endpoints that other runs share; the run stops sending when they end", "err", err)
+		w.log.Warn("cannot renew the rights to send at endpoints that other runs share; the run does not send without them", "err", err)
 	}
 }
 
@@ -68,22 +69,31 @@ func (w *watch) trouble(err error) {
 func (w *watch) turn(ctx context.Context) (next time.Duration, over bool, err error) {
 	mine, members, err := w.locked(ctx)
 	if err != nil || !mine {
-		w.turns = 0
+		w.told = time.Time{}
 		wait := max(lookEvery, time.Duration(members)*lookShare)
 		return wait/2 + rand.N(wait), false, err
 	}
-	client, err := w.aside(ctx)
-	if err != nil {
-		return lookEvery, false, err
-	}
-	over, err = NewKeeper(w.run.WithClient(client)).Renew(ctx, w.turns%tellEvery == 0)
-	if w.turns++; err != nil {
+	tell := time.Since(w.told) >= tellEvery
+	if over, err = NewKeeper(w.run).Renew(ctx, tell); err != nil {
 		if errors.Is(err, ErrGone) { // a worker restores it, or it was removed
-			err = nil
+			return lookEvery, false, nil
 		}
+		if Refused(err) {
+			return renewEvery, false, err
+		}
+		w.unlock(ctx) // maybe another worker can
 		return lookEvery, false, err
 	}
-	return renewEvery, over, nil
+	if tell {
+		w.told = time.Now()
+	}
+	return w.every(), over, nil
+}
+
+// every returns the time to the next renewal. Where leases are short, a failover must not last longer than they do: a server
+// that may have forgotten the rights leases nothing before it was asked.
+func (w *watch) every() time.Duration {
+	return min(renewEvery, max(shortest, w.run.Spec.Hold()/4))
 }
 
 // locked takes the lock, or holds it. members is how many workers there are.
@@ -105,15 +115,19 @@ func (w *watch) locked(ctx context.Context) (mine bool, members int64, err error
 	return false, count.Val(), nil
 }
 
+// unlock gives the lock back, if this worker has it. Two judges at a time do no harm.
+func (w *watch) unlock(ctx context.Context) {
+	if w.run.Client.Get(ctx, w.run.Keys.Keeper).Val() == w.me {
+		w.run.Client.Del(ctx, w.run.Keys.Keeper)
+	}
+}
+
 // leave gives the lock back. The last worker of a run gives back its rights.
 func (w *watch) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTime)
 	defer cancel()
-	client := w.run.Client
-	if client.Get(ctx, w.run.Keys.Keeper).Val() == w.me {
-		client.Del(ctx, w.run.Keys.Keeper)
-	}
-	if client.ZCard(ctx, w.run.Keys.Due).Val() <= 1 { // the one that is never due
+	w.unlock(ctx)
+	if w.run.Client.ZCard(ctx, w.run.Keys.Due).Val() <= 1 { // the one that is never due
 		_, _ = NewKeeper(w.run).Renew(ctx, false)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/ledger"
-	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
@@ -120,7 +119,12 @@ func (k Keeper) renew(ctx context.Context, s stored, tell bool) (done bool, err 
 	if limit, capped := k.limit(s, readings, grants); capped {
 		return true, k.comeDown(ctx, after, limit)
 	}
-	return true, k.giveBack(ctx, after, readings, grants)
+	for i, g := range grants {
+		if g.Status != "OK" && g.Rate < readings[i].Need { // the run waits for room
+			return true, k.noRoom(ctx, k.shares[i], s.burst, s.high, g)
+		}
+	}
+	return true, k.giveBack(ctx, after, grants)
 }
 
 // granted returns what the run holds after an answer.
@@ -132,7 +136,7 @@ func granted(r reserve.Reading, g reserve.Grant, h held) held {
 		}
 		h.Right = right
 	} else if g.Version == 0 && r.Need == 0 { // it has no row, and needs none
-		h.Right.Until = reserve.Endless
+		h.Right.Rate, h.Right.Until = 0, reserve.Endless
 	}
 	h.Budgets = reserve.Merge(h.Budgets, g.Budgets)
 	return h
@@ -164,11 +168,10 @@ func (k Keeper) comeDown(ctx context.Context, s stored, limit int64) error {
 }
 
 // giveBack gives room back that no worker can use any more.
-func (k Keeper) giveBack(ctx context.Context, s stored, readings []reserve.Reading, grants []reserve.Grant) error {
+func (k Keeper) giveBack(ctx context.Context, s stored, grants []reserve.Grant) error {
 	surplus := false
-	fresh, hold := k.readings(s)
-	for i, r := range fresh {
-		r.Raised = min(r.Raised, hold[i].Raised)
+	readings, hold := k.readings(s)
+	for i, r := range readings {
 		if !grants[i].Frozen() && hold[i].Right.Version > 0 && (r.Surplus(grants[i].Cap) || s.over && r.Settled && r.Need < r.Right.Rate) {
 			hold[i].Right.Rate, surplus = min(hold[i].Right.Rate, r.Need), true
 		}
@@ -180,7 +183,7 @@ func (k Keeper) giveBack(ctx context.Context, s stored, readings []reserve.Readi
 	if err != nil || after.status != "OK" {
 		return err
 	}
-	for i, r := range fresh {
+	for i, r := range readings {
 		if hold[i].Right.Rate < r.Right.Rate {
 			if _, err := k.ask(ctx, reserve.Ask{Host: r.Host, Run: r.Run, Want: hold[i].Right.Rate, Right: hold[i].Right, Budgets: r.Budgets}, hold[i]); err != nil {
 				return err
@@ -188,12 +191,6 @@ func (k Keeper) giveBack(ctx context.Context, s stored, readings []reserve.Readi
 		}
 	}
 	return nil
-}
-
-// Aside returns the keeper over another client.
-func (k Keeper) Aside(client rdb.Client) Keeper {
-	k.Run, k.Ledger = k.Run.WithClient(client), ledger.Ledger{Client: client}
-	return k
 }
 
 // renewEvery is the time from one renewal to the next.

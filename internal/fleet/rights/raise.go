@@ -14,11 +14,26 @@ import (
 
 // Raise gets the run the right to a peak, slots per 1,000,000 s. A *RoomError says that there is no room.
 func (k Keeper) Raise(ctx context.Context, peak int64) error {
+	return k.raise(ctx, func(s *stored) int64 { return peak })
+}
+
+// RaiseFor gets the run the right to what its limiter lets pass with another burst.
+func (k Keeper) RaiseFor(ctx context.Context, burst int64) error {
+	return k.raise(ctx, func(s *stored) int64 {
+		s.burst = max(s.burst, burst)
+		s.allow = min(s.allow, k.bound(*s, s.held).allow)
+		return s.high
+	})
+}
+
+// raise gets the run the right to what want says of a reading.
+func (k Keeper) raise(ctx context.Context, want func(*stored) (peak int64)) error {
 	for range tries {
 		s, err := read(ctx, k.Run)
 		if err != nil || s.status == "NOSTATE" || s.text == "" { // the change itself says so
 			return err
 		}
+		peak := want(&s)
 		if peak <= s.allow && s.ends > s.now {
 			return nil
 		}
@@ -82,14 +97,16 @@ func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
 		if err == nil && g.Status != "OK" {
 			err = k.noRoom(ctx, k.shares[i], s.burst, peak, g)
 		}
+		if err == nil {
+			hold[i] = granted(r, g, hold[i])
+		}
 		if err == nil && g.Bounded {
-			err = k.unfit(g)
+			err = k.unfit()
 		}
 		if err != nil {
-			k.release(hold[:i])
+			k.release(hold)
 			return run.Reserved{}, err
 		}
-		hold[i] = granted(r, g, hold[i])
 	}
 	b := k.bound(s, hold)
 	return run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest, Release: func() { k.release(hold) }}, nil
@@ -110,7 +127,7 @@ func (k Keeper) release(hold []held) {
 const releaseTime = time.Second
 
 // unfit returns the error of a run that cannot keep a budget.
-func (k Keeper) unfit(g reserve.Grant) error {
+func (k Keeper) unfit() error {
 	switch {
 	case k.Run.Spec.Max:
 		return errors.New("--qps max: the endpoint has a budget (loadctl budget ls), and a run without a rate cannot keep it; give a rate")

@@ -208,8 +208,9 @@ func named(ctx context.Context, client rdb.Client, name string) (*Run, error) {
 	return r, nil
 }
 
-// setPhase finds out the phase, which is not stored.
+// setPhase finds out the phase, which is not stored, and what a worker must know to restore the run.
 func (r *Run) setPhase(ctx context.Context) error {
+	r.readRights(ctx)
 	s, err := r.read(ctx, readPhase)
 	if err == nil {
 		r.Phase, r.Ended = s.Phase, s.EndedAt

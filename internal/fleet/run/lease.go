@@ -59,7 +59,6 @@ const rememberLaws = time.Minute
 // message only delays. A hint that comes with a payload belongs to it: a worker that has
 // the laws need not call. A payload that cannot be read is a hint.
 func (r *Run) Messages(ctx context.Context, l *link.Link, worker string) <-chan lease.Message {
-	go r.readRights(ctx)
 	return join(ctx, l.Messages(), l.Wakeups(ctx, r.Keys.Control, r.Keys.Control+":"+worker), r.learnRights)
 }
 

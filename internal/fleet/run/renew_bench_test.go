@@ -39,7 +39,7 @@ func newFleet(tb testing.TB, client rdb.Client, n int) *fleet {
 		tb.Fatal(err)
 	}
 	plan := &lease.Plan{Pieces: pieces}
-	args := []any{"{}", "uid", 0, 3_600_000, "me", plan.String(), 60_000_000, n, 0, 0, 0, "", "", ""}
+	args := []any{"{}", "uid", 0, 3_600_000, "me", plan.String(), 60_000_000, n, 0, 0, 0, 0, "", "", "", 0, 0, "", 0, ""}
 	if err := lua.Make().Run(context.Background(), client, f.keys, args...).Err(); err != nil {
 		tb.Fatal(err)
 	}

@@ -2,9 +2,12 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -90,17 +93,21 @@ func (r *Run) learnRights(message string) bool {
 
 // readRights reads the rights once, for a process that has received no message yet.
 func (r *Run) readRights(ctx context.Context) {
-	if text, err := r.Client.HGet(ctx, r.Keys.Budget, "rights").Result(); err == nil {
+	if text, err := r.Client.HGet(ctx, r.Keys.Budget, "rights").Result(); err == nil || errors.Is(err, redis.Nil) {
 		r.rights.CompareAndSwap(nil, &text)
 	}
 }
 
-// knownRights returns the rights that this process knows; "" = the run needs none.
+// knownRights returns the rights that this process knows; "" = the run needs none. Where it could not read them, they are
+// to be asked for before the run sends anything.
 func (r *Run) knownRights() string {
-	if text := r.rights.Load(); text != nil {
+	switch text := r.rights.Load(); {
+	case text != nil:
 		return *text
+	case len(r.Spec.Target.Hosts()) == 0:
+		return ""
 	}
-	return ""
+	return "[]"
 }
 
 // PeakOf returns the highest rate of a plan, slots per 1,000,000 s.
