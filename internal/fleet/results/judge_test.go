@@ -54,7 +54,7 @@ func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *sender, j *ju
 	if err != nil {
 		b.Fatal(err)
 	}
-	return r, b.sender(r, "a", "inca"), b.sender(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*run.Run, error) { return r, nil }, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
+	return r, b.sender(r, "a", "inca"), b.sender(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*run.Run, error) { return r, nil }, me: "a/inca", thresholds: all, guards: guardsOf(spec, all), log: slog.New(slog.DiscardHandler)}
 }
 
 // judges returns the threshold that stops the run at the end of a second, "" = none.
