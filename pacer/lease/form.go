@@ -266,8 +266,8 @@ func ParsePlan(s string) (*Plan, error) {
 	}
 	p := &Plan{ID: id, Loop: loop == "1"}
 	if scaled {
-		n, err := fmt.Sscanf(scale, "%d:%d:%d", &p.Factor, &p.Top, &p.Of)
-		if n != 3 || err != nil || p.Factor < 1 || p.Factor > p.Top || p.Top > Unscaled || p.Of < 0 || p.Of > id {
+		_, err := fmt.Sscanf(scale, "%d:%d:%d", &p.Factor, &p.Top, &p.Of)
+		if err != nil || scale != fmt.Sprintf("%d:%d:%d", p.Factor, p.Top, p.Of) || p.Factor < 1 || p.Factor > p.Top || p.Top > Unscaled || p.Of < 0 || p.Of > id {
 			return nil, fmt.Errorf("plan %d: its factor: %w", id, errForm)
 		}
 	}
