@@ -60,9 +60,6 @@ func textHead(b *bytes.Buffer, r report.Report) {
 	if paused := r.Paused().Round(time.Millisecond); paused > 0 {
 		printable.Fprintf(b, "paused      %s in all\n", paused)
 	}
-	if scaled := r.ScaledText(); scaled != "" {
-		printable.Fprintf(b, "reduced     %s\n", scaled)
-	}
 	if r.Limiter != "" {
 		printable.Fprintf(b, "limiter     %s\n", r.Limiter)
 	}
@@ -117,10 +114,14 @@ func askedRate(r report.Report) string {
 		}
 		return mean + "/s (of these workers alone)"
 	}
-	if mean == last {
-		return last + "/s (cluster total)"
+	less := ""
+	if r.ScaledS > 0 {
+		less = ", less than its plan, see the notes"
 	}
-	return fmt.Sprintf("%s/s, at last %s/s (cluster total)", mean, last)
+	if mean == last {
+		return last + "/s (cluster total)" + less
+	}
+	return fmt.Sprintf("%s/s, at last %s/s (cluster total)%s", mean, last, less)
 }
 
 // textAudit writes the audit as an equation and, if asked and issued differ, the reason.

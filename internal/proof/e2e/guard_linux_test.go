@@ -170,7 +170,7 @@ func TestGuardFollowsTheServer(t *testing.T) {
 		t.Errorf("with --guard-ok: exit code %d: %s", code, says)
 	}
 	text := b.loadctlFails(99, "report", "x")
-	for _, want := range []string{"reduced     ", "guards reduced it ", "; it lowered the rate "} {
+	for _, want := range []string{", less than its plan, see the notes", "guards reduced it ", "; it lowered the rate "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
