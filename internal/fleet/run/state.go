@@ -24,7 +24,8 @@ type State struct {
 	Rate  float64 `json:"rate"`  // asked for now, of the whole cluster, requests per second
 	// The next rate: at the end of a ramp, when a command is in force, at the begin, after a pause, after a loss.
 	RateThen   float64   `json:"rate_then"`
-	Asked      int64     `json:"asked"` // since the start
+	Factor     float64   `json:"factor,omitempty"` // the part of its plan's rates that the run sends, 0…1; absent = all
+	Asked      int64     `json:"asked"`            // since the start
 	Members    int64     `json:"members"`
 	MinWorkers int64     `json:"min_workers"` // 0 = it waits for the command start
 	StartedAt  time.Time `json:"started_at,omitzero"`
@@ -49,6 +50,7 @@ type State struct {
 	Issued    int64     `json:"-"` // slots due so far that are accounted for: owned, or nobody's
 	LawCount  int       `json:"-"` // of the history; reading it takes 1 ms per thousand
 
+	scale     Scale // of the plan
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now       time.Time
 	first     pacer.Rate     // the rate at which the schedule begins, or goes on after a pause
@@ -80,6 +82,19 @@ type Worker struct {
 
 	leaseEnd time.Time // when all that it was leased is over, apart from lateness; zero = it is over
 }
+
+// Scale is the part of its plan's rates that a run sends, in millionths. Guards and cuts of budgets change it, and people
+// end it when they set a rate.
+type Scale struct {
+	Factor, Most int64     // in force, and the highest that Run.Scale may make of it
+	Since        time.Time // when it came into force; zero = with the rate that people gave
+	Set          time.Time // when the rate that people gave came into force; zero = with the run, or unknown
+	Peak         float64   // the highest rate that people gave, of the whole cluster, per second
+	After        int64     // the last law of a command, for Run.Scale
+}
+
+// Scale returns the factor in force, or of a command that is in force in a moment.
+func (s *State) Scale() Scale { return s.scale }
 
 // Now returns when the state was read, by the Redis clock.
 func (s *State) Now() time.Time { return s.now }
