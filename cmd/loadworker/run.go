@@ -351,7 +351,7 @@ func (f *runFlags) join(ctx context.Context, client rdb.Client, log *slog.Logger
 	if !r.Ended.IsZero() {
 		return r, nil // nothing will be sent
 	}
-	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target)); err != nil {
+	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target), f.allow.checkQueries(r.Spec)); err != nil {
 		return nil, cli.Config(err)
 	}
 	return r, cli.Config(r.Ready(ctx))

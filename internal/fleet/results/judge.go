@@ -31,16 +31,18 @@ const (
 	judgeLimit  = 2500 * time.Millisecond // for all calls of one look: seven in a row of up to 300 ms each
 )
 
-// AbortIfFailing stops the run when a threshold says so. Every worker of the run calls it. It returns when ctx ends,
-// or when the run is over. One worker judges at a time, but two do no harm: a run is stopped once. The judge reads
+// AbortIfFailing stops the run when a threshold says so, and asks its queries. Every worker of the run calls it. It
+// returns when ctx ends, or when the run is over. One worker judges at a time, but two do no harm: a run is stopped once. The judge reads
 // what all workers have published, over the connection that aside opens.
 func AbortIfFailing(ctx context.Context, r *run.Run, me string, aside func(context.Context) (*run.Run, error), log *slog.Logger) {
 	all, err := r.Spec.Conditions()
 	all = slices.DeleteFunc(all, func(t threshold.Threshold) bool { return t.Abort == 0 })
-	if err != nil || len(all) == 0 {
+	if err != nil || len(all) == 0 && len(r.Spec.Queries) == 0 {
 		return
 	}
-	j := judge{own: r, aside: aside, me: me, thresholds: all, log: log}
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	j := judge{own: r, aside: aside, me: me, thresholds: all, log: log, asker: newAsker(asking, r.Spec, log)}
 	for ctx.Err() == nil {
 		began := time.Now()
 		limit, cancel := context.WithTimeout(ctx, judgeLimit)
@@ -79,6 +81,7 @@ type judge struct {
 	me         string
 	thresholds []threshold.Threshold
 	log        *slog.Logger
+	asker      *asker // nil = the run has no queries
 	failures   outage.Series
 	took       time.Duration // of the last look
 
@@ -107,6 +110,10 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 	case !s.EndedAt.IsZero():
 		return true, 0, nil
 	case s.StartedAt.IsZero():
+		return false, judgeEvery, nil
+	}
+	j.asker.turn(j.run, s)
+	if len(j.thresholds) == 0 {
 		return false, judgeEvery, nil
 	}
 	since := s.Now().Sub(s.StartedAt)
@@ -242,6 +249,9 @@ func (j *judge) failing(ctx context.Context, s *run.State, second int64, missing
 	var err error
 	from := max(stretch.Begin, stretch.End-j.span(width))
 	if stretch.Points, err = j.points(ctx, s, from/width*width, stretch.End); err != nil {
+		return nil, err
+	}
+	if stretch.Answers, err = j.answers(ctx, from/width*width, stretch.End); err != nil {
 		return nil, err
 	}
 	stretch.Missing = missing || lostSince(s, s.StartedAt.Add(time.Duration(from-latest(s))*time.Second), j.run.Spec.PermitFor)
