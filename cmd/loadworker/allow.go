@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -27,12 +28,12 @@ func (f *allowFlags) AddFlags(c *cobra.Command) {
 
 // beside returns which hosts a target of the worker's own may redirect to: those of --allow-hosts. nil means only the
 // URL's own host.
-func (f *allowFlags) beside(target targets.Spec) (allow func(host string) bool, err error) {
+func (f *allowFlags) beside(s spec.Spec) (allow func(host string) bool, err error) {
 	if len(f.hosts) == 0 {
 		return nil, nil
 	}
 	strict := allowFlags{hosts: f.hosts} // --allow-any concerns targets that others describe
-	return strict.allowed, strict.check(target)
+	return strict.allowed, cmp.Or(strict.check(s.Target), strict.checkQueries(s))
 }
 
 // check refuses a target whose hosts are not all allowed: the host in the URL, the one that connections go to, and the

@@ -267,7 +267,7 @@ func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, er
 	if err := f.member.allows(f.name, spec.Peak()*spec.Target.StepsPerFlow(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
 		return nil, err
 	}
-	allow, err := f.allow.beside(spec.Target)
+	allow, err := f.allow.beside(spec)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
