@@ -152,6 +152,15 @@ func htmlNumbers(t *testing.T, r report.Report, text string) map[string]bool {
 			numbers[fmt.Sprintf("workers.%d.%s", i, path)] = fmt.Sprint(n)
 		}
 	}
+	for i, q := range r.Queries {
+		for path, n := range map[string]float64{"n": float64(q.N), "missed": float64(q.Missed), "min": q.Min, "avg": q.Avg, "max": q.Max} {
+			text, err := json.Marshal(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers[fmt.Sprintf("queries.%d.%s", i, path)] = string(text)
+		}
+	}
 	seen := map[string]bool{}
 	for _, m := range regexp.MustCompile(`<data value="([^"]*)" data-path="([^"]*)">([^<]*)</data>`).FindAllStringSubmatch(text, -1) {
 		seen[m[2]] = true
