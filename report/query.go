@@ -37,7 +37,7 @@ func (r *Report) addValue(second int64, name string, v record.Value) {
 	if i >= int64(len(r.Series)) || q < 0 {
 		return
 	}
-	r.Queries[q].Value.Add(v)
+	r.Queries[q].Add(v)
 	s := &r.Series[i]
 	if s.Queries == nil {
 		s.Queries = map[string]record.Value{}

@@ -251,7 +251,7 @@ func checkSeries(r *report.Report) error {
 		}
 	}
 	for _, q := range r.Queries {
-		if !q.Value.Whole() {
+		if !q.Whole() {
 			return fmt.Errorf("the query %.40q has %+v", q.Name, q.Value)
 		}
 	}

@@ -91,7 +91,7 @@ func Queried(in report.Input) report.Input {
 	in.QueryStale = 5 * time.Second
 	for second := int64(0); second < int64(in.Duration/time.Second); second += 5 {
 		p := record.ValuePointAt(second)
-		for _, v := range []float64{-3.25 - float64(second), 1.5} {
+		for _, v := range []float64{-3.3 - float64(second), 1.5} {
 			p.Add(map[string]record.Value{"free": record.Answer(v), "away": {Missed: 1}})
 		}
 		p.Add(map[string]record.Value{"sent_bytes": record.Answer(2e18 + 1e15*float64(second))})

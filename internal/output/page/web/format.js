@@ -22,7 +22,8 @@ export function tick(ns) {
 // number writes a number of any size and sign with four significant digits, and all digits of a whole part.
 export function number(v) {
   const size = Math.abs(v);
-  if (size >= 1000 && size < 1e15) return (v < 0 ? "-" : "") + count(Math.round(size));
+  if (size >= 1e15) return Number(v.toPrecision(4)).toExponential();
+  if (size >= 1000) return (v < 0 ? "-" : "") + count(Math.round(size));
   return String(Number(v.toPrecision(4)));
 }
 
