@@ -19,8 +19,10 @@ func budgets(ctx context.Context, s *server) Finding {
 	l, err := ledger.Ledger{Client: s.whole}.List(ctx)
 	_, refused := errors.AsType[redis.Error](err)
 	switch {
-	case err != nil && (refused || link.Unanswered(err)):
+	case err != nil && s.node == s.whole && (refused || link.Unanswered(err)):
 		return s.unclear(err)
+	case err != nil && (refused || link.Unanswered(err)): // another node of the cluster may be away
+		return warn("unknown: "+err.Error(), remedy(err, "find out why the ledger of budgets cannot be read"))
 	case err != nil:
 		return bad(err.Error(), "budgets bound no run until it can be read")
 	}
