@@ -508,4 +508,4 @@ local function newestPlan() return b.begun == 1 and newest().plan or 0 end
 
 return { RUNNING = RUNNING, REMOVED = REMOVED, PAUSED = PAUSED, STOPPED = STOPPED, ENDLESS = ENDLESS, ended = ended, newest = newest, advance = advance,
   renew = renew, change = change, early = early, remove = remove, member = member, event = event, learn = learn, store = store,
-  everyone = function() everyone = true end, doubt = doubt, weigh = weigh, settle = settle, peakOf = peakOf, open = open, newestPlan = newestPlan }
+  everyone = function() everyone = true end, doubt = doubt, weigh = weigh, settle = settle, peakOf = peakOf, open = open, aim = aim, newestPlan = newestPlan }

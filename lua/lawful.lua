@@ -7,13 +7,21 @@ local function piece(r0, r1, den, dur)
   return r0 == r1 or dur > 0
 end
 
+-- scale: whether a text is the numbers of a scaled plan, ":factor:top:of"; or nothing, if the plan is as people gave it.
+local function scale(text, number)
+  if text == '' then return true end
+  local factor, top, of = string.match(text, '^:(%d+):(%d+):(%d+)$')
+  top = whole(top, 1, 1000000)
+  return top and whole(factor, 1, top) and whole(of, 0, number)
+end
+
 -- readPlans: the plans that come with laws, by number: the arguments from one on. nil if one of them is no plan.
 local function readPlans(from)
   local plans = {}
   for i = from, #ARGV do
-    local number, factor, pieces = string.match(ARGV[i], '^(%d+):[01]:?(%d*);(.*)$')
+    local number, numbers, pieces = string.match(ARGV[i], '^(%d+):[01]([:%d]*);(.*)$')
     number = whole(number, 1, MOST)
-    if not number or not queue(pieces) or (factor ~= '' and not whole(factor, 1, 999999)) then return nil end
+    if not number or not queue(pieces) or not scale(numbers, number) then return nil end
     plans[number] = ARGV[i]
   end
   return plans

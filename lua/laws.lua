@@ -135,13 +135,31 @@ end
 -- askNothing: makes a law that asks for no slots.
 local function askNothing(l) l.r0, l.r1, l.den, l.dur, l.k, l.stop = 0, 0, 1, 0, 0, 0 end
 
--- plan: the text of a plan, "number:1;pieces" if it loops, else "number:0;pieces"; of a scaled one "number:0:factor;pieces".
+-- plan: the text of a plan, "number:1;pieces" if it loops, else "number:0;pieces"; of a scaled one
+-- "number:0:factor:top:of;pieces" (Plan in pacer/lease/law.go).
 local function plan(id) return redis.call('HGET', keys.budget, 'plan/' .. int(id)) end
 
--- open: whether a plan loops, '0' or '1', the millionths by which its rates are multiplied, and its pieces.
+-- open: whether a plan loops, '0' or '1', the millionths by which its rates are multiplied, its pieces, the highest factor
+-- that a scale may make of it, and of a scaled one the number of the plan that people gave.
 local function open(id)
-  local loop, factor, queue = string.match(plan(id), ':(%d):?(%d*);(.*)')
-  return loop, factor == '' and UNSCALED or tonumber(factor), queue
+  local loop, factor, top, of, queue = string.match(plan(id), ':(%d):?(%d*):?(%d*):?(%d*);(.*)')
+  if factor == '' then return loop, UNSCALED, queue, UNSCALED end
+  return loop, tonumber(factor), queue, tonumber(top), tonumber(of)
+end
+
+-- aim: what a plan becomes by scale or cap to some millionths, as give takes it. After a cap no scale makes more of it.
+local function aim(kind, to, id)
+  local loop, factor, queue, top, of = open(id)
+  top = min(top, kind == 'cap' and to or UNSCALED)
+  if kind == 'cap' then to = min(to, factor) end
+  return loop, min(to, top), queue, top, of or id
+end
+
+-- isSo: whether the plan is already what aim makes of it.
+local function isSo(kind, to, id)
+  local _, factor, _, top = open(id)
+  local _, f, _, t = aim(kind, to, id)
+  return f == factor and t == top
 end
 
 -- numbersOf: the piece that a text is.
@@ -300,9 +318,9 @@ end
 -- ahead: how long a change is made before it is in force, µs.
 local function ahead() return 20000 + 3 * redis.call('HLEN', keys.workers) end
 
--- give: makes text the pieces of a plan, some millionths of their rates.
-local function give(id, loop, factor, pieces)
-  local scale = factor < UNSCALED and ':' .. int(factor) or ''
+-- give: makes text the pieces of a plan, some millionths of their rates. Without `of` people gave it, as it is.
+local function give(id, loop, factor, pieces, top, of)
+  local scale = of and format(':%d:%d:%d', factor, top, of) or ''
   redis.call('HSET', keys.budget, 'plan/' .. int(id), int(id) .. ':' .. loop .. scale .. ';' .. pieces)
 end
 
@@ -317,7 +335,7 @@ local function first(t0)
   return l
 end
 
--- change: start, set-rate (to pieces), scale (to millionths), pause, resume or stop after the start. Returns since when
+-- change: start, set-rate (to pieces), scale or cap (to millionths), pause, resume or stop after the start. Returns since when
 -- it is in force, or when the run ended, and the status.
 local function change(kind, to)
   local list, t0 = all(), b.now + ahead()
@@ -328,7 +346,8 @@ local function change(kind, to)
   if phase >= STOPPED and kind ~= 'stop' then return was.t0, 'ENDED' end
   if kind == 'start' then return b.started, 'SAME' end
   if phase >= STOPPED or (phase == RUNNING and kind == 'resume') or (phase == PAUSED and kind == 'pause') then return was.t0, 'SAME' end
-  if kind == 'scale' and select(2, open(was.plan)) == to then return was.t0, 'SAME' end
+  local scales = kind == 'scale' or kind == 'cap'
+  if scales and isSo(kind, to, was.plan) then return was.t0, 'SAME' end
   local n, old = lawAfter(t0, t0)
   if kind == 'stop' then
     n.phase = STOPPED
@@ -341,11 +360,12 @@ local function change(kind, to)
     if n.ends < ENDLESS then n.ends = n.ends + t0 end
     continue(n)
   else
-    if kind == 'scale' then
-      local loop, factor, pieces = open(old.plan)
+    if scales then
+      local _, factor = open(old.plan)
+      local _, share = aim(kind, to, old.plan)
       if phase == RUNNING then n.rest = rest(old, t0) end
-      if n.rest.den > 0 then n.rest = scaled(n.rest, to / factor) end
-      give(n.id, loop, to, pieces)
+      if n.rest.den > 0 then n.rest = scaled(n.rest, share / factor) end
+      give(n.id, aim(kind, to, old.plan))
     else
       give(n.id, '0', UNSCALED, to)
       n.piece, n.rest = 0, none()
@@ -358,16 +378,15 @@ local function change(kind, to)
   return t0, 'OK'
 end
 
--- early: start, set-rate, scale or stop before the start, as change. A time of 0 means: when the run begins. After a stop
+-- early: start, set-rate, scale, cap or stop before the start, as change. A time of 0 means: when the run begins. After a stop
 -- there is no start.
 local function early(kind, to)
   if kind == 'set-rate' then
     give(0, '0', UNSCALED, to)
     b.given = 1
-  elseif kind == 'scale' then
-    local loop, factor, pieces = open(0)
-    if factor == to then return 0, 'SAME' end
-    give(0, loop, to, pieces)
+  elseif kind == 'scale' or kind == 'cap' then
+    if isSo(kind, to, 0) then return 0, 'SAME' end
+    give(0, aim(kind, to, 0))
     b.given = 1
   elseif kind == 'stop' then
     local l = first(b.now) -- nobody sends anything

@@ -1,11 +1,11 @@
--- order: changes a run: start, set-rate, scale, set-burst, pause, resume, stop. touch only says that a controller is there;
--- guard also sets the run's dead-man's switch.
+-- order: changes a run: start, set-rate, scale, cap, set-burst, pause, resume, stop. touch only says that a controller is
+-- there; deadman also sets the run's dead-man's switch.
 --
 -- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  9 snapshots
--- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, scale, set-burst, pause, resume, stop,
---       touch, guard  5 who  6 what, for the event stream
---       7 for set-rate: pieces; for scale: the millionths of the plan's rates to send; for set-burst: the burst; for
---       guard: µs of silence
+-- ARGV  1 run uid  2 wake-up channel  3 order id  4 kind: start, set-rate, scale, cap, set-burst, pause, resume,
+--       stop, touch, deadman  5 who  6 what, for the event stream
+--       7 for set-rate: pieces; for scale: the millionths of the plan's rates to send; for cap: the most that it may
+--       be until the next set-rate; for set-burst: the burst; for deadman: µs of silence
 --       8 the last law of a command when the pieces were worked out, 0 = any
 -- Returns { status, t0, law }. t0: since when it is in force, or when the run ended; 0 = when it begins. With RESERVE it
 --       is the highest rate that the run would have, requests per 1,000,000 s. law: the last
@@ -21,12 +21,12 @@ local uid, channel, id, kind, who, what, plan, expected = ARGV[1], ARGV[2], ARGV
 local bad = wrong('order', { 8, 'law', 0, MOST })
 if bad then return bad end
 if not plain(id) then return refuse('order', 'id') end
-local kinds = { scale = true, start = true, pause = true, resume = true, stop = true, touch = true, guard = true, ['set-rate'] = true, ['set-burst'] = true }
+local kinds = { scale = true, cap = true, start = true, pause = true, resume = true, stop = true, touch = true, deadman = true, ['set-rate'] = true, ['set-burst'] = true }
 if not kinds[kind] then return refuse('order', 'kind') end
 if kind == 'set-rate' and not queue(plan) then return refuse('order', 'pieces') end
-if kind == 'scale' and not whole(plan, 1, 1000000) then return refuse('order', 'part') end
+if (kind == 'scale' or kind == 'cap') and not whole(plan, 1, 1000000) then return refuse('order', 'part') end
 if kind == 'set-burst' and not whole(plan, 1, 1000000000) then return refuse('order', 'burst') end
-if kind == 'guard' and not whole(plan, 1, MOST) then return refuse('order', 'silence') end
+if kind == 'deadman' and not whole(plan, 1, MOST) then return refuse('order', 'silence') end
 
 local b = load(channel)
 if b.uid ~= uid then return { 'NOSTATE', '0', '0' } end
@@ -56,23 +56,25 @@ local function setBurst()
 end
 
 local int, status, t0 = function(x) return string.format('%d', x) end, 'SAME', 0
-if kind == 'guard' and not all.ended() then b.deadman = tonumber(plan) end
-if kind == 'touch' or kind == 'guard' then
+if kind == 'deadman' and not all.ended() then b.deadman = tonumber(plan) end
+if kind == 'touch' or kind == 'deadman' then
   all.store()
   return { status, int(t0), int(b.command) }
 end
+local scales = kind == 'scale' or kind == 'cap'
+
 -- refused: the status of a change that the run's rights do not allow, or nil.
 local function refused()
   if kind == 'pause' or kind == 'stop' or kind == 'set-burst' or all.ended() then return end
   if b.frozen > 0 then return 'FROZEN' end
   local _, factor, pieces = all.open(all.newestPlan())
   if kind == 'set-rate' then factor, pieces = 1000000, plan end
-  if kind == 'scale' then factor = tonumber(plan) end
+  if scales then factor = select(2, all.aim(kind, tonumber(plan), all.newestPlan())) end
   local want = all.peakOf(pieces, factor)
   if (want > b.peak or kind == 'start') and (want > b.allow or b.rightEnds <= b.now) then return 'RESERVE', want end
 end
 
-local to = kind == 'scale' and tonumber(plan) or plan
+local to = scales and tonumber(plan) or plan
 local refusal, want = refused()
 if expected > 0 and expected ~= b.command then status = 'RETRY'
 elseif refusal then status, t0 = refusal, want or 0

@@ -8,13 +8,13 @@
 --       9 when they end, 2^52 = they do not  10 when they must be stored at the latest
 --       11 1 = an endpoint of the run is frozen: it is paused; 0 = it is not: it is resumed if it was paused for that
 --       12 1 = all workers are sent the rights, to restore them if Redis loses them
--- Returns { status, now, identity, rights, allow, end, peak, high, settled, frozen, over, factor, plan,
+-- Returns { status, now, identity, rights, allow, end, peak, high, settled, frozen, over, top, plan,
 --       burst }. Times are µs of
 --       this server's clock. status: OK; RETRY (something has changed, or it is too late); NOSTATE, with now and identity
 --       alone. end: 0 = this server may have forgotten the rights. peak: the highest rate by the laws and their plans.
---       high: the highest that a worker may still go by. settled: 1 = that is exact. over: 1 = the run is over. factor:
---       the millionths of its plan's rates that the run sends. plan: the highest rate by the newest plan at that
---       factor. burst: of the limiter, or 0.
+--       high: the highest that a worker may still go by. settled: 1 = that is exact. over: 1 = the run is over. top:
+--       the highest factor that a scale may make, millionths. plan: the highest rate by the newest plan at that
+--       factor, so what guards may raise it to. burst: of the limiter, or 0.
 -- Invariant: rights are replaced on the server that was read, by who has read them.
 
 local uid, channel, kind, who = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -64,7 +64,7 @@ if kind ~= 'read' then
   all.settle()
 end
 local limit = string.match(redis.call('HGET', keys.budget, 'limit') or '', '^%d+') or '0'
-local _, factor, pieces = all.open(all.newestPlan())
+local _, _, pieces, top = all.open(all.newestPlan())
 all.store()
 return { status, int(b.now), b.epoch, rights, int(b.allow), int(b.rightEnds), int(b.peak), int(b.high), (b.grace == 0 and b.high == b.peak) and '1' or '0',
-  int(b.frozen), all.ended() and '1' or '0', int(factor), int(all.peakOf(pieces, factor)), limit }
+  int(b.frozen), all.ended() and '1' or '0', int(top), int(all.peakOf(pieces, top)), limit }

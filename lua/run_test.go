@@ -269,11 +269,12 @@ func TestOrderRefuses(t *testing.T) {
 			b.refuses("order", "pieces", with(right, 7, value))
 		}
 		for _, value := range append(notWhole(), -1, 0) {
-			b.refuses("order", "silence", with(orderArgs("c", "guard"), 7, value))
+			b.refuses("order", "silence", with(orderArgs("c", "deadman"), 7, value))
 		}
 		for _, value := range append(notWhole(), -1, 0, 1_000_000_001) {
 			b.refuses("order", "burst", with(orderArgs("c", "set-burst"), 7, value))
 			b.refuses("order", "part", with(orderArgs("c", "scale"), 7, value))
+			b.refuses("order", "part", with(orderArgs("c", "cap"), 7, value))
 		}
 		b.must("order", right...)
 	})

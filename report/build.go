@@ -97,6 +97,7 @@ func Build(in Input) Report {
 	r.setComplete(in)
 	r.takeEvents(in.allEvents())
 	r.noteStop(in.Planned)
+	r.noteScalings()
 	r.judgeThresholds(in)
 	return r
 }

@@ -18,9 +18,14 @@ type Check struct {
 	doubt        string // for the checks audit and generator: why the run proves nothing; "" = it does not make the run invalid
 }
 
-// Checks returns all judgements about the run: the thresholds, audit and generator.
+// Checks returns all judgements about the run: audit and generator; reduced, if a threshold may lower the rate; and the
+// thresholds.
 func (r Report) Checks() []Check {
-	return append([]Check{r.AuditCheck(), r.GeneratorCheck()}, r.ThresholdChecks()...)
+	all := []Check{r.AuditCheck(), r.GeneratorCheck()}
+	if r.hasGuards() {
+		all = append(all, r.reducedCheck())
+	}
+	return append(all, r.ThresholdChecks()...)
 }
 
 // ThresholdChecks returns a check for each threshold.

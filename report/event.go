@@ -35,6 +35,7 @@ func (r *Report) takeEvents(all []Event) {
 	if older > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("the report lists the last %d events; %d older ones are left out", maxEvents, older))
 	}
+	r.takeScalings()
 }
 
 // noteStop notes who ended the run, if it ended long before its planned end.

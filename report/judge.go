@@ -37,6 +37,11 @@ func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshol
 		out.Result = threshold.Failed
 		return out
 	}
+	if least, n := r.reducedBy(t); n > 0 {
+		out.Result = threshold.Failed
+		out.Text += fmt.Sprintf("; it lowered the rate %s, to %s %% of the plan at the least", times(n), percentOf(least))
+		return out
+	}
 	if doubt := r.doubt(t, out.Result); doubt != "" {
 		out.Result = threshold.Undecided
 		out.Text += ", but " + doubt

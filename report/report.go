@@ -69,6 +69,11 @@ type Report struct {
 	// Events are what happened to the run, oldest first: the last 1,000 known.
 	Events []Event `json:"events"`
 
+	// Scalings are the changes of the part of its plan's rates that the run sent: by guards, which are thresholds with
+	// reduce, and by cuts of its endpoint's budget. ScaledS is how long it sent less than its plan.
+	Scalings []Scaling `json:"scalings,omitempty"`
+	ScaledS  float64   `json:"scaled_s,omitempty"`
+
 	// Thresholds are the conditions that the run has to meet, and their results. They leave out the first WarmupS
 	// seconds.
 	Thresholds []threshold.Result `json:"thresholds,omitempty"`

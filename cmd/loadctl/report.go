@@ -63,13 +63,13 @@ Without thresholds it is 1 if no answer was as expected, or if the report is INC
 				if err != nil {
 					return err
 				}
-				return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Concluded(rep))
+				return cmp.Or(out.Write(c.OutOrStdout(), rep), out.Concluded(rep))
 			}
 			rep, err := reportOf(c, redis, args[0], append(files, args[1:]...))
 			if err != nil {
 				return err
 			}
-			return cmp.Or(out.Write(c.OutOrStdout(), rep), cli.Concluded(rep))
+			return cmp.Or(out.Write(c.OutOrStdout(), rep), out.Concluded(rep))
 		},
 	}
 	c.Flags().StringArrayVar(&files, "merge", nil, "add the counts from a `FILE` that a worker saved because Redis was away; may be repeated")

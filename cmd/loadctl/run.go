@@ -111,7 +111,7 @@ func attend(c *cobra.Command, r *run.Run, start *cli.StartTimeout, show *progres
 		return fmt.Errorf("run %s: its dead-man's switch stopped it: Redis heard from no loadctl for %v; find out what delayed this command, or set a longer --deadman",
 			r.Name, r.Spec.Deadman)
 	}
-	return cmp.Or(cli.Judged(rep), err, cli.Concluded(rep))
+	return cmp.Or(out.Judged(rep), err, out.Concluded(rep))
 }
 
 // stopAnyway stops the run, even if the command's own context has ended.

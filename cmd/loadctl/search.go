@@ -228,13 +228,13 @@ func (f *searchFlags) play(c *cobra.Command, r *run.Run, task *search.Task) erro
 // attended starts the run at rate 0, sends it signs of life, and plays the probes.
 func (f *searchFlags) attended(c *cobra.Command, r *run.Run, task *search.Task, s *search.Search) error {
 	deadman := cmp.Or(r.Spec.Deadman, searchDeadman)
-	guard := func(ctx context.Context) error { return r.Guard(ctx, deadman) }
+	alive := func(ctx context.Context) error { return r.Deadman(ctx, deadman) }
 	ctx, leave := context.WithCancel(c.Context())
 	defer leave()
-	if err := guard(ctx); err != nil {
+	if err := alive(ctx); err != nil {
 		return err
 	}
-	go watch.Heartbeat(ctx, deadman, guard)
+	go watch.Heartbeat(ctx, deadman, alive)
 	if _, err := r.SetRateFor(ctx, pacer.Rate{Den: 1}, "a search begins"); err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ func TestSearchRefused(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	for name, change := range map[string]func(*spec.Spec){
 		"there": func(*spec.Spec) {}, "over": func(*spec.Spec) {}, "most": func(s *spec.Spec) { s.QPS, s.Max = pacer.Rate{Den: 1}, true },
-		"aborts": func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s abort after 2"} },
+		"aborts":  func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s abort after 2"} },
+		"reduces": func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s reduce by 20% after 2"} },
 	} {
 		spec := spec.Spec{Target: targets.Spec{URL: "noop://"}, QPS: pacer.PerSecond(10), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1}
 		change(&spec)
@@ -73,6 +74,7 @@ func TestSearchRefused(t *testing.T) {
 		{append([]string{"search", "over"}, described...), "run over exists with another spec"},
 		{append([]string{"search", "most"}, slo...), "search most: the run goes as fast as it can (--qps max)"},
 		{append([]string{"search", "aborts"}, slo...), "search aborts: the run has --threshold \"errors:rate<1% over 1s abort after 2\", which would stop it at the first probe that fails; create one without"},
+		{append([]string{"search", "reduces"}, slo...), "which would slow it at the first probe that fails; create one without"},
 		{append([]string{"search", "x", "--qps", "5"}, described...), "--qps: the search sets the rate, and ends the run; give --from, --to and --step-for instead"},
 		{append([]string{"search", "x", "--rate", "5"}, described...), "--rate: the search sets the rate"},
 		{append([]string{"search", "x", "--stage", "10s:5"}, described...), "--stage: the search sets the rate"},

@@ -90,6 +90,8 @@ func pending(s *run.State) string {
 		return ", " + then + " when it is resumed"
 	case s.Phase == "running" && s.Rate != s.RateThen:
 		return ", on the way to " + then
+	case s.Phase == "running" && s.Factor > 0:
+		return ", " + units.OfPlan(s.Factor)
 	default:
 		return ""
 	}

@@ -36,7 +36,7 @@ The exit code is that of loadctl report.`,
 			if err != nil {
 				return err
 			}
-			return cli.Concluded(rep)
+			return out.Concluded(rep)
 		},
 	}
 	show.AddFlags(c)

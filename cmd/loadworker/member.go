@@ -228,7 +228,7 @@ func (f *memberFlags) work(
 		}
 		return err
 	}
-	go results.AbortIfFailing(watching, r, w.ID+"/"+w.Incarnation, func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }, log)
+	go results.Judge(watching, r, w.ID+"/"+w.Incarnation, func(ctx context.Context) (*run.Run, error) { return r.Aside(ctx, link) }, log)
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)

@@ -182,7 +182,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, reach error, lo
 	case err != nil:
 		return err
 	default:
-		return cli.Judged(rep)
+		return f.out.Judged(rep)
 	}
 }
 

@@ -242,17 +242,17 @@ func newLaw(v []int64, plan *Plan) (Law, error) {
 	return l, nil
 }
 
-// String returns the plan as the scripts keep it: "number:1;pieces" if it loops, else "number:0;pieces". The factor of a
-// scaled one comes behind: "number:0:factor;pieces".
+// String returns the plan as the scripts keep it: "number:1;pieces" if it loops, else "number:0;pieces". The numbers
+// of a scaled one come behind: "number:0:factor:top:of;pieces".
 func (p *Plan) String() string {
-	loop, factor := 0, ""
+	loop, scale := 0, ""
 	if p.Loop {
 		loop = 1
 	}
 	if p.Factor > 0 {
-		factor = fmt.Sprintf(":%d", p.Factor)
+		scale = fmt.Sprintf(":%d:%d:%d", p.Factor, p.Top, p.Of)
 	}
-	return fmt.Sprintf("%d:%d%s;%s", p.ID, loop, factor, pacer.JoinPieces(p.Pieces))
+	return fmt.Sprintf("%d:%d%s;%s", p.ID, loop, scale, pacer.JoinPieces(p.Pieces))
 }
 
 // ParsePlan reads what String writes. It refuses plans whose arithmetic is not defined.
@@ -266,7 +266,8 @@ func ParsePlan(s string) (*Plan, error) {
 	}
 	p := &Plan{ID: id, Loop: loop == "1"}
 	if scaled {
-		if p.Factor, err = strconv.ParseInt(scale, 10, 64); err != nil || p.Factor < 1 || p.Factor >= Unscaled {
+		_, err := fmt.Sscanf(scale, "%d:%d:%d", &p.Factor, &p.Top, &p.Of)
+		if err != nil || scale != fmt.Sprintf("%d:%d:%d", p.Factor, p.Top, p.Of) || p.Factor < 1 || p.Factor > p.Top || p.Top > Unscaled || p.Of < 0 || p.Of > id {
 			return nil, fmt.Errorf("plan %d: its factor: %w", id, errForm)
 		}
 	}

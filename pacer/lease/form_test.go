@@ -109,9 +109,15 @@ func TestMessage(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	for _, p := range []*Plan{sampleLaws()[0].Plan, {ID: 5, Loop: true, Pieces: []pacer.Piece{{R0: 1, R1: 1, Den: 1, Dur: 5}}}} {
+	for _, p := range []*Plan{sampleLaws()[0].Plan, {ID: 5, Loop: true, Pieces: []pacer.Piece{{R0: 1, R1: 1, Den: 1, Dur: 5}}},
+		{ID: 5, Factor: 640_000, Top: 800_000, Of: 3, Pieces: []pacer.Piece{{R0: 1, R1: 1, Den: 1}}}, {Factor: Unscaled, Top: Unscaled, Pieces: []pacer.Piece{{R0: 1, R1: 1, Den: 1}}}} {
 		if got, err := ParsePlan(p.String()); err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%v: %v, %v", p, got, err)
+		}
+	}
+	for _, numbers := range []string{":", ":1", ":1:1", ":0:1:0", ":2:1:0", ":1:1000001:0", ":1:1:-1", ":1:1:6", ":1:1:x", ":1:1:0x", ":01:1:0"} {
+		if got, err := ParsePlan("5:0" + numbers + ";1:1:1:0"); err == nil {
+			t.Errorf("%s is %+v", numbers, got)
 		}
 	}
 }

@@ -37,7 +37,9 @@ type Plan struct {
 	ID     int64
 	Pieces []pacer.Piece
 	Loop   bool
-	Factor int64 // all rates are multiplied by this many millionths, 1 … 999,999; 0 = they are not
+	Factor int64 // all rates are multiplied by this many millionths, 1 … Unscaled; 0 = people gave the plan as it is
+	Top    int64 // of a scaled plan: the highest factor that a scale may make of it, as a cut of a budget left it
+	Of     int64 // of a scaled plan: the ID of the plan that people gave
 }
 
 // Unscaled is the factor of a plan whose rates are as they were given, in millionths.
@@ -46,9 +48,20 @@ const Unscaled = 1_000_000
 // Share returns the factor of the plan, in millionths, up to Unscaled.
 func (p *Plan) Share() int64 { return cmp.Or(p.Factor, Unscaled) }
 
+// Most returns the highest factor that a scale may make of the plan.
+func (p *Plan) Most() int64 { return cmp.Or(p.Top, Unscaled) }
+
+// Given returns the ID of the plan that people gave.
+func (p *Plan) Given() int64 {
+	if p.Factor == 0 {
+		return p.ID
+	}
+	return p.Of
+}
+
 // At returns the i-th piece, scaled.
 func (p *Plan) At(i int) pacer.Piece {
-	if p.Factor == 0 {
+	if p.Share() == Unscaled {
 		return p.Pieces[i]
 	}
 	return p.Pieces[i].Scaled(float64(p.Factor) / Unscaled)

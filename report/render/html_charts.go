@@ -98,7 +98,7 @@ func toneOf(e report.Event) string {
 	switch e.Kind {
 	case "join", "left", "start", "create", "stopped", "replaced":
 		return "member"
-	case "set-rate", "set-burst", "pause", "resume", "stop", "removed", "workers rm":
+	case "set-rate", "scale", "cap", "set-burst", "pause", "resume", "stop", "removed", "workers rm":
 		return "command"
 	default: // lost, deadman, failover, outage, clock, and new kinds
 		return "fault"

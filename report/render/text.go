@@ -114,10 +114,14 @@ func askedRate(r report.Report) string {
 		}
 		return mean + "/s (of these workers alone)"
 	}
-	if mean == last {
-		return last + "/s (cluster total)"
+	less := ""
+	if r.ScaledS > 0 {
+		less = ", less than its plan, see the notes"
 	}
-	return fmt.Sprintf("%s/s, at last %s/s (cluster total)", mean, last)
+	if mean == last {
+		return last + "/s (cluster total)" + less
+	}
+	return fmt.Sprintf("%s/s, at last %s/s (cluster total)%s", mean, last, less)
 }
 
 // textAudit writes the audit as an equation and, if asked and issued differ, the reason.

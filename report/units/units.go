@@ -1,6 +1,7 @@
 package units
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -82,6 +83,14 @@ func Things(n int64, one string) string {
 // binary fraction, from becoming 56.99.
 func Percent(share float64) string {
 	return strconv.FormatFloat(math.Floor(share*10_000+1e-6)/100, 'f', 2, 64)
+}
+
+// OfPlan says which part of its plan's rates a run sends, such as "36 % of its plan"; "" if factor is 0, which means all.
+func OfPlan(factor float64) string {
+	if factor == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.4g %% of its plan", factor*100)
 }
 
 // Ratio returns a/b, and 0 if b is 0.

@@ -110,6 +110,19 @@ func At(s ledger.State, host string) Document {
 	return d.with(s, fitting, rows, line)
 }
 
+// Each returns what there is for each name of a budget, and for each host without one where runs have rows.
+func Each(s ledger.State) (all []Endpoint) {
+	d := All(s)
+	names := d.unbounded()
+	for i, b := range d.Budgets {
+		names = slices.Insert(slices.DeleteFunc(names, func(name string) bool { return name == b.Name }), i, b.Name)
+	}
+	for _, name := range names {
+		all = append(all, *At(s, name).Endpoint)
+	}
+	return all
+}
+
 // Of returns what a change has left: the budget, and the rows that it fits.
 func Of(s ledger.State, c Change) Document {
 	d := Document{Change: &c, At: s.Now, QuietUntil: s.Quiet}

@@ -14,13 +14,15 @@ import (
 // Report has the flags that say how and where a report is written.
 type Report struct {
 	Documents
-	Kept bool // the report is of files that stay
-	Lost bool // the run will not outlive this process: a report that cannot be written is nowhere else
+	Kept    bool // the report is of files that stay
+	Lost    bool // the run will not outlive this process: a report that cannot be written is nowhere else
+	GuardOK bool // a guard that failed does not fail the command
 }
 
-// AddFlags adds -o/--output and --out.
+// AddFlags adds -o/--output, --out and --guard-ok.
 func (r *Report) AddFlags(c *cobra.Command) {
 	r.Documents.AddFlags(c, "report", Formats{render.Formats(), render.Endings(), render.FormatOf})
+	c.Flags().BoolVar(&r.GuardOK, "guard-ok", false, "a threshold with reduce that failed does not make the exit code 99: it has lowered the rate")
 }
 
 // rendered returns the report in a format.

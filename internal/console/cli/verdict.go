@@ -47,6 +47,22 @@ func Judged(rep report.Report) error {
 	return nil
 }
 
+// Judged is the function Judged. With --guard-ok guards that failed do not count.
+func (r *Report) Judged(rep report.Report) error {
+	if r.GuardOK {
+		rep = rep.GuardsForgiven()
+	}
+	return Judged(rep)
+}
+
+// Concluded is the function Concluded, likewise.
+func (r *Report) Concluded(rep report.Report) error {
+	if r.GuardOK {
+		rep = rep.GuardsForgiven()
+	}
+	return Concluded(rep)
+}
+
 // Concluded is Judged, and also returns an error if the report of a run that is over lacks something. A worker answers
 // for its own part only, so it uses Judged.
 func Concluded(rep report.Report) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/render"
+	"github.com/loadctl/loadctl/report/reporttest"
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
@@ -181,6 +182,38 @@ func TestNoGoodAnswer(t *testing.T) {
 		err := Judged(c.report)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || Code(err) != CodeOther || !strings.HasPrefix(err.Error(), c.says)) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestGuardOK asserts that with --guard-ok guards that failed do not count, and all other thresholds do.
+func TestGuardOK(t *testing.T) {
+	guard := threshold.Result{Threshold: "errors:rate<1% over 5s reduce by 20% after 2", Result: threshold.Failed}
+	blind := threshold.Result{Threshold: "latency:p(99)<1s over 5s reduce by 20% after 2", Result: threshold.Undecided}
+	other := threshold.Result{Threshold: "errors:rate<50%", Result: threshold.Failed}
+	combined := guard
+	combined.Threshold = "berlin.loadctl: " + guard.Threshold
+	for name, c := range map[string]struct {
+		thresholds   []threshold.Result
+		without, yet int // exit codes
+	}{
+		"a guard":              {[]threshold.Result{guard}, CodeThreshold, CodeGood},
+		"of a combined report": {[]threshold.Result{combined}, CodeThreshold, CodeGood},
+		"another threshold":    {[]threshold.Result{guard, other}, CodeThreshold, CodeThreshold},
+		"an undecided guard":   {[]threshold.Result{guard, blind}, CodeThreshold, CodeThreshold},
+	} {
+		proof := reporttest.Run(t)
+		proof.Thresholds = nil
+		r := report.Build(proof)
+		r.Complete, r.Workers, r.Thresholds = true, nil, c.thresholds
+		for ok, want := range map[bool]int{false: c.without, true: c.yet} {
+			flags := Report{GuardOK: ok}
+			if got := Code(flags.Judged(r)); got != want {
+				t.Errorf("%s, --guard-ok %v: exit code %d, want %d: %v", name, ok, got, want, flags.Judged(r))
+			}
+			if got := Code(flags.Concluded(r)); got != want {
+				t.Errorf("%s, --guard-ok %v: exit code %d, want %d", name, ok, got, want)
+			}
 		}
 	}
 }

@@ -44,7 +44,7 @@ func dashboard() []panel {
 			{"sum(loadctl_rate_asked{RUN})", "asked now"}, rate("loadctl_requests_asked_total", "asked"), rate("loadctl_requests_sent_total", "sent"),
 			rate("loadctl_requests_followed_total", "later ones of flows"), rate("loadctl_requests_ok_total", "ok"), rate("loadctl_requests_failed_total", "failed")}},
 		{"Run", "stat", "none", 8, []query{
-			{"max by (run, phase) (loadctl_run_phase{RUN}) == 1", "{{run}}: {{phase}}"}, {"min(loadctl_redis_up)", "Redis answers"}}},
+			{"max by (run, phase) (loadctl_run_phase{RUN}) == 1", "{{run}}: {{phase}}"}, {"min by (run) (loadctl_plan_factor{RUN})", "{{run}}: part of its plan"}, {"min(loadctl_redis_up)", "Redis answers"}}},
 		{"Latency of the fleet (due to done)", "timeseries", "s", 8, quantiles("loadctl_latency_seconds")},
 		{"Service time of the fleet (sent to done)", "timeseries", "s", 8, quantiles("loadctl_service_time_seconds")},
 		{"Lag of the fleet (due to sent)", "timeseries", "s", 8, quantiles("loadctl_lag_seconds")},

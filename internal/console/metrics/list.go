@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -139,6 +140,8 @@ func gauges() []Metric {
 		{Name: Up, Kind: Gauge, Unit: "{state}", Help: "1 if Redis answered all questions about runs, 0 if not: then counters stand still and gauges are absent"},
 		one("loadctl_rate_asked", "{request/s}", "Requests per second that are asked for now, of the whole fleet (flows, in a workload of flows)",
 			func(l results.Look) float64 { return l.Rate }),
+		one("loadctl_plan_factor", "{share}", "Part of its plan's rates that the run sends, 0 to 1: less than 1 after a step of a guard, or a cut of a budget",
+			func(l results.Look) float64 { return cmp.Or(l.Factor, 1) }),
 		one("loadctl_requests_in_flight", "{request}", "Requests sent that have not ended, by workers that are present",
 			func(l results.Look) float64 { return float64(l.InFlight) }),
 		one("loadctl_run_start_time_seconds", "s", "When the run started, in seconds since 1970 by the clock of Redis; 0 = not yet",

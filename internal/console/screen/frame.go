@@ -170,6 +170,8 @@ func (v view) rateText() string {
 		return "then " + rate(l.RateThen*v.steps()) + "/s"
 	case l.RateThen != l.Rate:
 		return rate(l.Rate*v.steps()) + "/s, then " + rate(l.RateThen*v.steps()) + "/s"
+	case l.Factor > 0:
+		return rate(l.Rate*v.steps()) + "/s, " + units.OfPlan(l.Factor)
 	}
 	return rate(l.Rate*v.steps()) + "/s"
 }

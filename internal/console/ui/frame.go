@@ -27,7 +27,8 @@ type Frame struct {
 	Phase    string        `json:"phase"` // as in loadctl status -o json
 	Rate     float64       `json:"rate"`  // flows per second
 	RateThen float64       `json:"rate_then"`
-	Steps    float64       `json:"steps_per_flow"` // mean number of requests of a flow: commands take Rate · Steps
+	Factor   float64       `json:"factor,omitempty"` // the part of its plan's rates that the run sends, 0…1; absent = all
+	Steps    float64       `json:"steps_per_flow"`   // mean number of requests of a flow: commands take Rate · Steps
 	EndsAt   time.Time     `json:"ends_at,omitzero"`
 	EndedAt  time.Time     `json:"ended_at,omitzero"`
 	LeftNS   time.Duration `json:"left_ns,omitempty"`
@@ -37,6 +38,11 @@ type Frame struct {
 	Settled  bool          `json:"settled"`   // the run is over and the report is final: no more frames follow
 	Control  bool          `json:"control"`   // this server accepts commands
 
+	// What budgets make of the run, and guards.
+	Frozen    bool    `json:"frozen"`     // nobody may send at one of its endpoints
+	NoRight   bool    `json:"no_right"`   // it sends nothing new: it waits for room at an endpoint, or for the ledger
+	PlanShare float64 `json:"plan_share"` // the part of its plan's rates that it sends; 1 = all
+
 	render.Drawing
 	SeriesFrom int `json:"series_from"`
 	EventsFrom int `json:"events_from"`
@@ -44,14 +50,14 @@ type Frame struct {
 	HeatFrom   int `json:"heat_from"` // above 0 only if width and rows of the heat map are as before
 
 	Outcome string  `json:"outcome"` // passed, failed, undecided or invalid; "" without thresholds
-	Checks  []Check `json:"checks"`  // thresholds, audit and generator
+	Checks  []Check `json:"checks"`  // thresholds, audit, generator and reduced
 
 	// Fleet has at most MostMembers processes: those with problems first. FleetStates counts all processes by state.
 	Fleet       []results.Member `json:"fleet"`
 	FleetStates map[string]int   `json:"fleet_states"`
 }
 
-// A Check is the result of a threshold, of the audit or of the generator.
+// A Check is the result of a threshold, of the audit, of the generator, or says whether a guard reduced the rate.
 type Check struct {
 	Name   string `json:"name"`
 	Result string `json:"result"` // passed, failed or undecided
@@ -66,8 +72,9 @@ func NewFrame(l results.Look, control bool) Frame {
 	rep := l.Report
 	fleet := l.Fleet()
 	f := Frame{
-		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, Steps: cmp.Or(l.StepsPerFlow, 1), EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
+		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, Factor: l.Factor, Steps: cmp.Or(l.StepsPerFlow, 1), EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
 		Members: l.Members, Awaits: l.MinWorkers, InFlight: l.InFlight, Settled: l.Settled, Control: control,
+		Frozen: l.Frozen && l.EndedAt.IsZero(), NoRight: l.NoRight && l.Phase == "running", PlanShare: cmp.Or(l.PlanShare, 1),
 		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), FleetStates: states(fleet), Fleet: foremost(fleet),
 	}
 	f.Report.Workers = []report.WorkerReport{}

@@ -141,6 +141,9 @@ func describe(p results.Progress, closed bool) string {
 		b.WriteString("max")
 	case p.Phase == "running":
 		fmt.Fprintf(&b, "%s/s", units.Thousandths(p.Rate))
+		if share := units.OfPlan(p.Factor); share != "" {
+			fmt.Fprintf(&b, " (%s)", share)
+		}
 	default:
 		b.WriteString(p.Phase)
 	}

@@ -62,7 +62,7 @@ func commandOf(e run.Event) (c report.Command, is bool) {
 	case "start": // by the command, or by the first slot
 		return c, strings.Contains(e.Who, "@")
 	default:
-		return c, slices.Contains([]string{"set-rate", "set-burst", "pause", "resume", "stop", "deadman"}, e.Kind)
+		return c, slices.Contains([]string{"set-rate", "scale", "cap", "set-burst", "pause", "resume", "stop", "deadman"}, e.Kind)
 	}
 	return c, true
 }

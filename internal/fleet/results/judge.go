@@ -18,6 +18,7 @@ import (
 	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"
+	"github.com/loadctl/loadctl/report/threshold/guard"
 )
 
 // How a run is judged while it is active. A second is judged when the snapshots of all present workers are in, or
@@ -31,16 +32,17 @@ const (
 	judgeLimit  = 2500 * time.Millisecond // for all calls of one look: seven in a row of up to 300 ms each
 )
 
-// AbortIfFailing stops the run when a threshold says so. Every worker of the run calls it. It returns when ctx ends,
-// or when the run is over. One worker judges at a time, but two do no harm: a run is stopped once. The judge reads
-// what all workers have published, over the connection that aside opens.
-func AbortIfFailing(ctx context.Context, r *run.Run, me string, aside func(context.Context) (*run.Run, error), log *slog.Logger) {
+// Judge stops the run when a threshold says so, and lowers its rate or raises it again when its guards say so. Every worker
+// of the run calls it. It returns when ctx ends, or when the run is over. One worker judges at a time, but two do no harm: a
+// run is stopped once, and a step of a guard is void if a command came in between. The judge reads what all workers have
+// published, over the connection that aside opens.
+func Judge(ctx context.Context, r *run.Run, me string, aside func(context.Context) (*run.Run, error), log *slog.Logger) {
 	all, err := r.Spec.Conditions()
-	all = slices.DeleteFunc(all, func(t threshold.Threshold) bool { return t.Abort == 0 })
+	all = slices.DeleteFunc(all, func(t threshold.Threshold) bool { return t.Abort == 0 && !t.Guards() })
 	if err != nil || len(all) == 0 {
 		return
 	}
-	j := judge{own: r, aside: aside, me: me, thresholds: all, log: log}
+	j := judge{own: r, aside: aside, me: me, thresholds: all, guards: guardsOf(r.Spec, all), log: log}
 	for ctx.Err() == nil {
 		began := time.Now()
 		limit, cancel := context.WithTimeout(ctx, judgeLimit)
@@ -67,7 +69,7 @@ func (j *judge) trouble(err error) {
 	case err == nil && j.failures.Over():
 		j.log.Info("the run is judged again")
 	case err != nil && j.failures.Failed(err):
-		j.log.Warn("cannot judge the run; thresholds with `abort after` have no effect until this works", "err", err)
+		j.log.Warn("cannot judge the run; thresholds with `abort after` or `reduce` have no effect until this works", "err", err)
 	}
 }
 
@@ -78,6 +80,8 @@ type judge struct {
 	run        *run.Run                                // over that connection
 	me         string
 	thresholds []threshold.Threshold
+	guards     *guard.Guards // those among them that lower the rate
+	refused    bool          // their last step up found no room at the endpoint
 	log        *slog.Logger
 	failures   outage.Series
 	took       time.Duration // of the last look
@@ -95,6 +99,7 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 	mine, err := j.locked(ctx)
 	if err != nil || !mine {
 		j.judged, j.published, j.limits, j.lastID, j.known = 0, nil, 0, "", read{}
+		j.guards = guardsOf(j.own.Spec, j.thresholds)
 		return false, judgeEvery, err
 	}
 	if j.run, err = j.aside(ctx); err != nil {
@@ -116,15 +121,21 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 		return false, 0, err
 	}
 	for second := max(j.judged+1, end-judgeAgain); second <= end; second++ {
-		t, err := j.failing(ctx, s, second, len(missing) > 0)
+		stretch, ok, err := j.stretch(ctx, s, second, len(missing) > 0)
 		if err != nil {
 			return false, 0, err
 		}
-		if t != nil {
+		if t := j.failing(stretch); ok && t != nil {
 			// The next look sees that the run is over, or stops it again after a failover.
 			return false, judgeEvery, j.abort(ctx, *t, second, missing)
 		}
 		j.judged = second
+		if !ok {
+			continue
+		}
+		if ordered, err := j.guard(ctx, s, stretch); ordered || err != nil {
+			return false, next, err // the state is old now
+		}
 	}
 	return false, next, nil
 }
@@ -224,33 +235,37 @@ func requestsAsked(s *run.State, steps float64) func(from, to int64) int64 {
 	return func(from, to int64) int64 { return int64(math.Round(float64(s.AskedBy(from, to)) * steps)) }
 }
 
-// failing returns a threshold for which the run must be stopped at the end of a second; nil = none. Nothing is judged
-// in the seconds in which workers join their points to wider ones.
-func (j *judge) failing(ctx context.Context, s *run.State, second int64, missing bool) (*threshold.Threshold, error) {
+// stretch returns what decides whether the run is stopped, or its rate changed, at the end of a second. Nothing is judged in
+// the seconds in which workers join their points to wider ones: then ok is false.
+func (j *judge) stretch(ctx context.Context, s *run.State, second int64, missing bool) (stretch threshold.Stretch, ok bool, err error) {
 	width := record.WidthAt(second)
 	if record.WidthAt(max(0, second-2*judgeAgain)) != record.WidthAt(second+2*judgeAgain) {
-		return nil, nil
+		return stretch, false, nil
 	}
 	if width != j.width {
 		j.width, j.known = width, read{}
 	}
 	warmup := int64(j.run.Spec.Warmup / time.Second)
-	stretch := threshold.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: requestsAsked(s, j.run.Spec.Target.StepsPerFlow()), Paused: s.Phase == "paused"}
+	stretch = threshold.Stretch{Begin: (warmup + width - 1) / width * width, End: second / width * width, Width: width, Asked: requestsAsked(s, j.run.Spec.Target.StepsPerFlow()), Paused: s.Phase == "paused"}
 	if j.limits > 0 {
 		stretch.Limited = (j.limits-s.StartedAt.UnixMicro())/1_000_000 + 1
 	}
-	var err error
 	from := max(stretch.Begin, stretch.End-j.span(width))
 	if stretch.Points, err = j.points(ctx, s, from/width*width, stretch.End); err != nil {
-		return nil, err
+		return stretch, false, err
 	}
 	stretch.Missing = missing || lostSince(s, s.StartedAt.Add(time.Duration(from-latest(s))*time.Second), j.run.Spec.PermitFor)
+	return stretch, true, nil
+}
+
+// failing returns a threshold for which the run must be stopped at the end of a stretch; nil = none.
+func (j *judge) failing(stretch threshold.Stretch) *threshold.Threshold {
 	for _, t := range j.thresholds {
 		if t.Aborts(stretch) {
-			return &t, nil
+			return &t
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // span returns how many seconds of the run must be looked at.

@@ -54,7 +54,7 @@ func (b *bed) judging(thresholds ...string) (r *run.Run, one, two *sender, j *ju
 	if err != nil {
 		b.Fatal(err)
 	}
-	return r, b.sender(r, "a", "inca"), b.sender(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*run.Run, error) { return r, nil }, me: "a/inca", thresholds: all, log: slog.New(slog.DiscardHandler)}
+	return r, b.sender(r, "a", "inca"), b.sender(r, "b", "incb"), &judge{own: r, run: r, aside: func(context.Context) (*run.Run, error) { return r, nil }, me: "a/inca", thresholds: all, guards: guardsOf(spec, all), log: slog.New(slog.DiscardHandler)}
 }
 
 // judges returns the threshold that stops the run at the end of a second, "" = none.
@@ -63,14 +63,14 @@ func (j *judge) judges(t *testing.T, s *run.State, second int64, missing bool) s
 	if err := j.readNew(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	failed, err := j.failing(t.Context(), s, second, missing)
+	stretch, ok, err := j.stretch(t.Context(), s, second, missing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if failed == nil {
-		return ""
+	if failed := j.failing(stretch); ok && failed != nil {
+		return failed.Text
 	}
-	return failed.Text
+	return ""
 }
 
 // TestWhoComesBackCounts: a worker that was cut off publishes all that it did at once. Until then the judge must not
@@ -162,13 +162,13 @@ func (f farAway) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// judgedBy runs AbortIfFailing until the test ends, with a client of its own that has a hook.
+// judgedBy runs Judge until the test ends, with a client of its own that has a hook.
 func (b *bed) judgedBy(r *run.Run, me string, log *slog.Logger, hook redis.Hook) {
 	other := b.hooked(r, hook)
 	ctx, cancel := context.WithCancel(b.Context())
 	var judging sync.WaitGroup
 	judging.Go(func() {
-		AbortIfFailing(ctx, other, me, func(context.Context) (*run.Run, error) { return other, nil }, log)
+		Judge(ctx, other, me, func(context.Context) (*run.Run, error) { return other, nil }, log)
 	})
 	b.Cleanup(func() {
 		cancel()

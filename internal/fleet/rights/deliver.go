@@ -14,7 +14,7 @@ import (
 const deliveredAtOnce = 32
 
 // Deliver makes the runs of these rows obey the ledger now, and not only when their judges ask it, up to 3 s later. It
-// returns when each has, or cannot be reached. Judges do what it could not.
+// returns when each has, and has reported it, or cannot be reached. Judges do what it could not.
 func Deliver(ctx context.Context, client rdb.Client, rows []ledger.Row) error {
 	free, errs := make(chan struct{}, deliveredAtOnce), make([]error, len(rows))
 	var all sync.WaitGroup

@@ -150,21 +150,21 @@ func (k Keeper) limit(s stored, readings []reserve.Reading, grants []reserve.Gra
 		switch {
 		case k.Run.Spec.Max:
 			capped = capped || g.Bounded && !s.over
-		case g.Cap > 0 && readings[i].Need > g.Cap:
+		case g.Cap > 0 && max(readings[i].Need, k.need(k.shares[i], s, s.plan)) > g.Cap:
 			limit, capped = min(limit, k.shares[i].allow(k.Run.Spec, s.burst, g.Cap)), true
 		}
 	}
 	return limit, capped && (s.plan > limit || k.Run.Spec.Max)
 }
 
-// comeDown orders less. A closed loop has no rate, so it is paused.
+// comeDown orders less, and bars guards from more. A closed loop has no rate, so it is paused.
 func (k Keeper) comeDown(ctx context.Context, s stored, limit int64) error {
 	if k.Run.Spec.Max {
 		_, err := k.Run.PauseFor(ctx, "its endpoint has a budget now, and --qps max has no rate that could keep it")
 		return err
 	}
-	factor := max(1, int64(float64(s.factor)*(float64(limit)/float64(s.plan))))
-	_, err := k.Run.Scale(ctx, factor, "the budget of its endpoint was cut")
+	factor := max(1, int64(float64(s.top)*(float64(limit)/float64(s.plan))))
+	_, err := k.Run.Cap(ctx, factor, "the budget of its endpoint was cut")
 	return err
 }
 

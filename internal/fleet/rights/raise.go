@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // Raise gets the run the right to a peak, slots per 1,000,000 s. A *RoomError says that there is no room.
@@ -87,21 +88,21 @@ func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec
 }
 
 // first asks for the rights of a run that is not made yet.
-func (k Keeper) first(ctx context.Context) (run.Reserved, error) {
+func (k Keeper) first(ctx context.Context) (reservation, error) {
 	r := k.Run
 	if len(k.shares) == 0 { // it sends to no host
-		return run.Reserved{Release: func() {}}, nil
+		return reservation{release: func() {}}, nil
 	}
 	s, err := read(ctx, r)
 	if err != nil {
-		return run.Reserved{}, err
+		return reservation{}, err
 	}
 	s.burst, s.ends = r.Spec.Burst, reserve.Endless
 	plan, err := r.Spec.Plan()
 	if err != nil {
-		return run.Reserved{}, err
+		return reservation{}, err
 	}
-	peak := run.PeakOf(plan)
+	peak := (&lease.Plan{Pieces: plan.Pieces}).Peak()
 	readings, hold := k.readings(s)
 	for i, r := range readings {
 		hold[i].Raised = s.now
@@ -117,11 +118,12 @@ func (k Keeper) first(ctx context.Context) (run.Reserved, error) {
 		}
 		if err != nil {
 			k.release(hold)
-			return run.Reserved{}, err
+			return reservation{}, err
 		}
 	}
 	b := k.bound(s, hold)
-	return run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest, Release: func() { k.release(hold) }}, nil
+	right := run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest}
+	return reservation{right, func() { k.release(hold) }}, nil
 }
 
 // release gives back the rows of a run that was not made. Else they end by themselves.

@@ -35,8 +35,8 @@ type stored struct {
 	settled  bool  // high is exact
 	frozen   bool
 	over     bool
-	factor   int64 // millionths of its plan's rates that the run sends
-	plan     int64 // the highest rate by its newest plan at that factor
+	top      int64 // the highest factor that a guard may raise its newest plan to, millionths
+	plan     int64 // the highest rate by that plan at that factor
 	burst    int64
 }
 
@@ -55,7 +55,7 @@ func call(ctx context.Context, r *run.Run, args ...any) (stored, error) {
 	}
 	n := func(i int) int64 { x, _ := strconv.ParseInt(reply[i], 10, 64); return x }
 	s := stored{status: reply[0], now: n(1), identity: reply[2], text: reply[3], allow: n(4), ends: n(5), peak: n(6), high: n(7),
-		settled: n(8) == 1, frozen: n(9) > 0, over: n(10) == 1, factor: n(11), plan: n(12), burst: n(13)}
+		settled: n(8) == 1, frozen: n(9) > 0, over: n(10) == 1, top: n(11), plan: n(12), burst: n(13)}
 	if s.text != "" {
 		if err := json.Unmarshal([]byte(s.text), &s.held); err != nil {
 			return stored{}, fmt.Errorf("read the rights of run %s: they cannot be read; use the same version of loadctl and loadworker", r.Name)

@@ -26,7 +26,7 @@ type Wait struct {
 func (w Wait) Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options) (*run.Run, bool, error) {
 	l := &line{Wait: w, ledger: ledger.Ledger{Client: client}}
 	defer l.leave()
-	o.Reserve = l.reserve
+	o.Make = reserving(l.reserve)
 	return run.Create(ctx, client, name, asked, o)
 }
 
@@ -54,8 +54,8 @@ func (l *line) entered() time.Time {
 	return l.places[0].Entered
 }
 
-// reserve asks for the rights of a run. If there is no room yet, it waits for one turn and returns run.ErrAgain.
-func (l *line) reserve(ctx context.Context, r *run.Run) (run.Reserved, error) {
+// reserve asks for the rights of a run. If there is no room yet, it waits for one turn and returns errAgain.
+func (l *line) reserve(ctx context.Context, r *run.Run) (reservation, error) {
 	k := NewKeeper(r)
 	k.line = l
 	right, err := k.first(ctx)
@@ -79,7 +79,7 @@ func (l *line) reserve(ctx context.Context, r *run.Run) (run.Reserved, error) {
 	l.tell(r.Name, limit-waited.Round(time.Second), refused)
 	select {
 	case <-time.After(turnTime):
-		return right, run.ErrAgain
+		return right, errAgain
 	case <-ctx.Done():
 		return right, context.Cause(ctx)
 	}

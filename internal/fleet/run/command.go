@@ -15,6 +15,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 )
 
@@ -30,7 +31,7 @@ type Change struct {
 // command runs one command. Its id makes repetitions harmless, so after a lost reply it is sent again. to is the new
 // value: pieces, as pacer.JoinPieces writes them, or a burst.
 func (r *Run) command(ctx context.Context, kind, what, to string, expected int64) (Change, error) {
-	if err := r.checkKeys(ctx); err != nil {
+	if err := r.CheckKeys(ctx); err != nil {
 		return Change{}, err
 	}
 	return r.send(ctx, NewID(), kind, what, to, expected)
@@ -64,7 +65,7 @@ func (r *Run) send(ctx context.Context, id, kind, what, to string, expected int6
 	case "WAITING":
 		return c, fmt.Errorf("%s %s: %w", kind, r.Name, ErrWaiting)
 	case "RETRY":
-		return c, errRetry
+		return c, ErrChanged
 	case "NONE":
 		return c, fmt.Errorf("%s %s: %w: it has no burst to change", kind, r.Name, spec.ErrLimiter)
 	case "RESERVE":
@@ -86,8 +87,8 @@ func (r *Run) absent(ctx context.Context, kind string) error {
 	return fmt.Errorf("%s %s: %w", kind, r.Name, ErrNoRun)
 }
 
-// errRetry: the run was changed between reading the rate and changing it.
-var errRetry = errors.New("the run changed at the same time; try again")
+// ErrChanged says that the run was changed between reading it and changing it.
+var ErrChanged = errors.New("the run changed at the same time; try again")
 
 // ErrNoRate says that a closed loop has no rate to change.
 var ErrNoRate = errors.New("the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it")
@@ -140,7 +141,7 @@ func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, wh
 			expected = 0
 		}
 		c, err := r.command(ctx, "set-rate", what+" over "+over.String(), pacer.JoinPieces(pieces), expected)
-		if !errors.Is(err, errRetry) {
+		if !errors.Is(err, ErrChanged) {
 			return c, err
 		}
 	}
@@ -239,9 +240,16 @@ func (r *Run) PauseFor(ctx context.Context, why string) (Change, error) {
 }
 
 // Scale makes the run send some millionths of its plan's rates, 1 to 1,000,000, with a reason for its events. The plan goes
-// on. Another rate ends that.
-func (r *Run) Scale(ctx context.Context, factor int64, why string) (Change, error) {
-	return r.command(ctx, "scale", fmt.Sprintf("%.4g %% of the plan, %s", float64(factor)/1e4, why), strconv.FormatInt(factor, 10), 0)
+// on. Another rate ends that. after is the last law of a command by the State from which the factor follows. If another
+// command has come since, nothing changes, and the error is ErrChanged.
+func (r *Run) Scale(ctx context.Context, factor, after int64, why string) (Change, error) {
+	return r.command(ctx, "scale", report.ScaledText(factor, why), strconv.FormatInt(factor, 10), after)
+}
+
+// Cap makes the run send at most some millionths of its plan's rates, as Scale, and bars Scale from more. It never raises a
+// rate. Another rate ends that.
+func (r *Run) Cap(ctx context.Context, factor int64, why string) (Change, error) {
+	return r.command(ctx, "cap", report.ScaledText(factor, why), strconv.FormatInt(factor, 10), 0)
 }
 
 // Resume goes on where Pause stopped, without a burst. The planned end moves by the length of the pause.
@@ -256,13 +264,13 @@ func (r *Run) Touch(ctx context.Context) error {
 	return err
 }
 
-// Guard is Touch, and sets the run's dead-man's switch, whatever its spec says: the run is stopped after this time
+// Deadman is Touch, and sets the run's dead-man's switch, whatever its spec says: the run is stopped after this time
 // without a call of loadctl.
-func (r *Run) Guard(ctx context.Context, silence time.Duration) error {
+func (r *Run) Deadman(ctx context.Context, silence time.Duration) error {
 	if silence < spec.MinDeadman || silence > spec.MaxDeadman {
-		return fmt.Errorf("guard %s: give a time from %v to %v", r.Name, spec.MinDeadman, spec.MaxDeadman)
+		return fmt.Errorf("deadman %s: give a time from %v to %v", r.Name, spec.MinDeadman, spec.MaxDeadman)
 	}
-	_, err := r.command(ctx, "guard", "", strconv.FormatInt(silence.Microseconds(), 10), 0)
+	_, err := r.command(ctx, "deadman", "", strconv.FormatInt(silence.Microseconds(), 10), 0)
 	return err
 }
 

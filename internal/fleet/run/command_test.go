@@ -422,9 +422,7 @@ func TestStopWaitsForPermits(t *testing.T) {
 		r, _ := b.create("x", losing(spec.LossPermit, permit, 0), Options{})
 		b.member(r, "a").renew()
 		dead := b.member(r, "b").start()
-		if _, err := r.Remove(t.Context(), "a", true); err != nil {
-			t.Fatal(err)
-		}
+		b.remove(r, "a")
 		dead.renew()
 		var reported []Pending
 		b.must(r.Stop(t.Context(), func(those []Pending) { reported = append(reported, those...) }))
@@ -449,9 +447,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 			if len(those) != 1 || those[0].Lease < spec.MaxPermitFor/2 {
 				t.Errorf("waits for %v", those)
 			}
-			if _, err := r.Remove(t.Context(), "w", true); err != nil {
-				t.Error(err)
-			}
+			b.remove(r, "w")
 		}))
 	})
 }
@@ -466,9 +462,10 @@ func TestStopCannotConfirm(t *testing.T) {
 		if !c.Changed || b.state(r).Phase != "stopped" {
 			t.Errorf("%+v, phase %s", c, b.state(r).Phase)
 		}
-		if _, err := r.Remove(t.Context(), "w", false); err != nil {
-			t.Fatal(err)
+		if !b.missed(r, "w") {
+			t.Error("loadctl workers rm would refuse to remove it")
 		}
+		b.remove(r, "w")
 		b.must(r.Stop(t.Context(), nil))
 	})
 }
@@ -536,16 +533,16 @@ func (b *bed) switched(r *Run, s *State) {
 	}
 }
 
-// TestGuard: Guard sets the dead-man's switch of a run that was created without one, even while the run waits. Like
+// TestDeadmanLater: Deadman sets the dead-man's switch of a run that was created without one, even while the run waits. Like
 // Touch it counts as a controller.
-func TestGuard(t *testing.T) {
+func TestDeadmanLater(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, _ := b.create("x", constant(100), Options{})
 		var before time.Time // the last sign of life came then, or later
 		guard := func() {
 			t.Helper()
 			before = b.state(r).now
-			if err := r.Guard(t.Context(), 3*time.Second); err != nil {
+			if err := r.Deadman(t.Context(), 3*time.Second); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -571,7 +568,60 @@ func TestGuard(t *testing.T) {
 			t.Error(events)
 		}
 		guard() // the switch is set already
-		b.wants(r.Guard(t.Context(), time.Second), nil, "give a time from 3s to")
+		b.wants(r.Deadman(t.Context(), time.Second), nil, "give a time from 3s to")
+	})
+}
+
+// TestScaleAndCap: a scale goes up and down, but not above a cap, and only if no other command came since. A cap raises
+// nothing. A set-rate ends both.
+func TestScaleAndCap(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", constant(1000), Options{})
+		b.member(r, "w").start()
+		began := b.state(r).Scale()
+		if began.Factor != 1_000_000 || began.Most != 1_000_000 || !began.Since.IsZero() || !began.Set.IsZero() || began.Peak != 1000 {
+			t.Errorf("at the begin: %+v", began)
+		}
+		scale := func(factor int64) Change {
+			t.Helper()
+			return b.must(r.Scale(t.Context(), factor, b.state(r).Scale().After, "a reason"))
+		}
+		is := func(factor, most int64, rate float64) {
+			t.Helper()
+			await.True(b, "the rate", func() bool { return b.state(r).Rate == rate })
+			if s := b.state(r); s.Scale().Factor != factor || s.Scale().Most != most || s.RateThen != rate || s.Peak() != rate || s.Scale().Peak != 1000 {
+				t.Errorf("%+v, then %v/s, peak %v, want factor %d, most %d, %v/s", s.Scale(), s.RateThen, s.Peak(), factor, most, rate)
+			}
+		}
+		down := scale(500_000)
+		if is(500_000, 1_000_000, 500); !b.state(r).Scale().Since.Equal(down.At) {
+			t.Errorf("in force since %v, want %v", b.state(r).Scale().Since, down.At)
+		}
+		if _, err := r.Scale(t.Context(), 250_000, began.After, "late"); !errors.Is(err, ErrChanged) {
+			t.Errorf("another command came in between: %v", err)
+		}
+		b.must(r.Cap(t.Context(), 800_000, "a cut"))
+		is(500_000, 800_000, 500)
+		scale(1_000_000)
+		is(800_000, 800_000, 800)
+		b.must(r.Cap(t.Context(), 400_000, "a cut"))
+		is(400_000, 400_000, 400)
+		if c := b.must(r.Cap(t.Context(), 900_000, "a cut")); c.Changed {
+			t.Error("a cap has raised something")
+		}
+		set := b.must(r.SetRate(t.Context(), pacer.PerSecond(1000), 0))
+		is(1_000_000, 1_000_000, 1000)
+		scale(300_000)
+		if is(300_000, 1_000_000, 300); !b.state(r).Scale().Set.Equal(set.At) {
+			t.Errorf("set at %v, want %v", b.state(r).Scale().Set, set.At)
+		}
+		if events := b.events(r); !strings.Contains(events, "scale cap scale cap set-rate scale") {
+			t.Error(events)
+		}
+		last, err := r.Events(t.Context(), 1)
+		if err != nil || last[0].What != "30 % of the plan, a reason" {
+			t.Errorf("%+v, %v", last, err)
+		}
 	})
 }
 

@@ -191,6 +191,8 @@ func (a *reading) parseLaws(t stateText) error {
 		}
 	}
 	a.commanded, a.Forgetful = a.core["command"], a.core["tf"] > 0
+	a.Frozen = a.core["frozen"] > 0
+	a.NoRight = !a.Frozen && (a.core["peak"] > a.core["allow"] || a.core["rightEnds"] <= a.now.UnixMicro())
 	a.parsePhase()
 	return nil
 }
@@ -250,12 +252,18 @@ func (a *reading) parsePlan(b map[string]string) error {
 	if err != nil {
 		return err
 	}
-	a.ahead = plan.Pieces[min(piece, len(plan.Pieces)):]
+	a.PlanShare = float64(plan.Share()) / lease.Unscaled
+	a.scale = a.scaleOf(plan)
+	pieces := make([]pacer.Piece, len(plan.Pieces))
+	for i := range pieces {
+		pieces[i] = plan.At(i)
+	}
+	a.ahead = pieces[min(piece, len(pieces)):]
 	a.queue = a.ahead
 	if plan.Loop {
-		a.queue = plan.Pieces
+		a.queue = pieces
 	}
-	first := plan.Pieces[0]
+	first := pieces[0]
 	if a.Phase == "paused" && n.Left.Den > 0 {
 		first = n.Left
 		a.queue = append([]pacer.Piece{first}, a.queue...)
@@ -264,6 +272,24 @@ func (a *reading) parsePlan(b map[string]string) error {
 	}
 	a.first = pacer.Rate{Num: first.R0, Den: first.Den}
 	return nil
+}
+
+// scaleOf returns what a plan says of its factor.
+func (a *reading) scaleOf(p *lease.Plan) Scale {
+	begun := func(id int64) time.Time {
+		if i, ok := a.laws.Index(id); ok {
+			return TimeOf(a.laws.All()[i].T0)
+		}
+		return time.Time{}
+	}
+	s := Scale{Factor: p.Share(), Most: p.Most(), Set: begun(p.Given()), Peak: spec.PeakOf(p.Pieces), After: a.commanded}
+	if p.Given() != p.ID {
+		s.Since = begun(p.ID)
+	}
+	if a.Factor = float64(s.Factor) / lease.Unscaled; s.Factor == lease.Unscaled {
+		a.Factor = 0
+	}
+	return s
 }
 
 // parseRestored reads when the lost state was restored, and since when the run is active.

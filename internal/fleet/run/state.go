@@ -24,7 +24,8 @@ type State struct {
 	Rate  float64 `json:"rate"`  // asked for now, of the whole cluster, requests per second
 	// The next rate: at the end of a ramp, when a command is in force, at the begin, after a pause, after a loss.
 	RateThen   float64   `json:"rate_then"`
-	Asked      int64     `json:"asked"` // since the start
+	Factor     float64   `json:"factor,omitempty"` // the part of its plan's rates that the run sends, 0…1; absent = all
+	Asked      int64     `json:"asked"`            // since the start
 	Members    int64     `json:"members"`
 	MinWorkers int64     `json:"min_workers"` // 0 = it waits for the command start
 	StartedAt  time.Time `json:"started_at,omitzero"`
@@ -38,12 +39,18 @@ type State struct {
 	Workers []Worker `json:"workers"`
 	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = only the schedule
 
+	// What its rights at endpoints that other runs share make of it (docs/adr/0045-endpoint-budgets.md).
+	Frozen    bool    `json:"-"` // nobody may send at one of its endpoints
+	NoRight   bool    `json:"-"` // it has no right to send at its rates: it is granted nothing until the ledger has answered
+	PlanShare float64 `json:"-"` // the part of its plan's rates that it sends, above 0; 1 = all
+
 	LastRate  float64   `json:"-"` // the rate last in force
 	Restored  time.Time `json:"-"` // when the lost state was restored; zero = never
 	Forgetful bool      `json:"-"` // a failover or a loss has forgotten who owned slots
 	Issued    int64     `json:"-"` // slots due so far that are accounted for: owned, or nobody's
 	LawCount  int       `json:"-"` // of the history; reading it takes 1 ms per thousand
 
+	scale     Scale // of the plan
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second
 	now       time.Time
 	first     pacer.Rate     // the rate at which the schedule begins, or goes on after a pause
@@ -76,6 +83,19 @@ type Worker struct {
 	leaseEnd time.Time // when all that it was leased is over, apart from lateness; zero = it is over
 }
 
+// Scale is the part of its plan's rates that a run sends, in millionths. Guards and cuts of budgets change it, and people
+// end it when they set a rate.
+type Scale struct {
+	Factor, Most int64     // in force, and the highest that Run.Scale may make of it
+	Since        time.Time // when it came into force; zero = with the rate that people gave
+	Set          time.Time // when the rate that people gave came into force; zero = with the run, or unknown
+	Peak         float64   // the highest rate that people gave, of the whole cluster, per second
+	After        int64     // the last law of a command, for Run.Scale
+}
+
+// Scale returns the factor in force, or of a command that is in force in a moment.
+func (s *State) Scale() Scale { return s.scale }
+
 // Now returns when the state was read, by the Redis clock.
 func (s *State) Now() time.Time { return s.now }
 
@@ -85,6 +105,9 @@ func (s *State) Unclaimed() bool { return !s.unclaimed.IsZero() }
 
 // Process names one process of a worker, as its snapshots do.
 func (w Worker) Process() string { return w.ID + "/" + w.Incarnation }
+
+// Gone reports whether the worker takes no part any more, by its own word or by a user's.
+func (w Worker) Gone() bool { return w.State == "left" || w.State == "stopped" || w.State == "removed" }
 
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) { return r.read(ctx, readAll) }
@@ -135,8 +158,8 @@ func TimeOf(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// missed returns how long a member is silent before it is missed: three renewals.
-func (s *State) missed() time.Duration { return 3 * s.every }
+// Missed returns how long a member is silent before it is missed: three renewals.
+func (s *State) Missed() time.Duration { return 3 * s.every }
 
 // unnoticed is how much longer it may be silent if no other member has called since and noticed.
 const unnoticed = 300 * time.Millisecond

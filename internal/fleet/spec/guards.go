@@ -24,8 +24,5 @@ func (s Spec) validateGuards(all []threshold.Threshold) error {
 		}
 		first = t
 	}
-	if first.Guards() {
-		return fmt.Errorf("--threshold %q: no worker of this version reduces the rate; write abort after", first.Text)
-	}
 	return nil
 }

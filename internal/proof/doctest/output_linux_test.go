@@ -37,7 +37,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -190,6 +190,19 @@ func ended(o *outputs) {
 	o.await("loadctl status ended", is("phase", "ended"))
 	o.print("loadctl ls")
 	o.print("loadctl events ended")
+}
+
+// guarded is a run whose guard lowers the rate, until a person sets another one.
+func guarded(o *outputs) {
+	const guard = "latency:p(50)<1us over 1s reduce by 50% after 1"
+	worker := o.begin(99, "loadworker run --run guarded --url http://127.0.0.1:8080/ --qps 100 --timeout 1s --threshold '"+guard+"'")
+	worker.says(`(created run)`)
+	o.await("loadctl status guarded", not(is("factor", nil)))
+	o.print("loadctl set-rate guarded 50")
+	o.print("loadctl stop guarded")
+	o.result(worker)
+	o.print("loadctl report guarded --guard-ok")
+	o.print("loadctl events guarded")
 }
 
 // putOff is a run whose planned end a pause delays.

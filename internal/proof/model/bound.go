@@ -86,10 +86,8 @@ func (r *Run) refused(o Order) (status string, want int64) {
 		return "", 0
 	case o.Kind == "set-rate":
 		want = (&lease.Plan{Pieces: o.Pieces}).Peak()
-	case o.Kind == "scale":
-		p := *r.newestPlan()
-		p.Factor = o.Factor % lease.Unscaled
-		want = p.Peak()
+	case o.scales():
+		want = o.aim(r.newestPlan()).Peak()
 	default: // start, resume
 		want = r.newestPlan().Peak()
 	}

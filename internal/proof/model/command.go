@@ -211,7 +211,29 @@ func (r *Run) act(o Order) (t0 int64, status string) {
 
 // plan returns the plan of the run's description, or what commands before the start have made of it.
 func (r *Run) plan() *lease.Plan {
-	return &lease.Plan{Pieces: r.Pieces, Loop: r.Loop, Factor: r.factor}
+	p := r.scaled
+	p.Pieces, p.Loop = r.Pieces, r.Loop
+	return &p
+}
+
+// scales reports whether the order changes the factor of the plan.
+func (o Order) scales() bool { return o.Kind == "scale" || o.Kind == "cap" }
+
+// aim returns what a plan becomes by scale or cap. After a cap no scale makes more of it.
+func (o Order) aim(p *lease.Plan) *lease.Plan {
+	n := *p
+	n.Top, n.Of, n.Factor = p.Most(), p.Given(), o.Factor
+	if o.Kind == "cap" {
+		n.Top, n.Factor = min(n.Top, o.Factor), min(o.Factor, p.Share())
+	}
+	n.Factor = min(n.Factor, n.Top)
+	return &n
+}
+
+// isSo reports whether the plan is already what aim makes of it.
+func (o Order) isSo(p *lease.Plan) bool {
+	n := o.aim(p)
+	return n.Share() == p.Share() && n.Most() == p.Most()
 }
 
 // change is a command after the start.
@@ -229,7 +251,7 @@ func (r *Run) change(o Order) (t0 int64, status string) {
 	case kind == "start":
 		return r.started, "SAME"
 	case phase >= lease.Stopped, phase == lease.Running && kind == "resume", phase == lease.Paused && kind == "pause",
-		kind == "scale" && was.Plan.Share() == o.Factor:
+		o.scales() && o.isSo(was.Plan):
 		return was.T0, "SAME"
 	}
 	n, old := r.lawAfter(t0, t0)
@@ -249,15 +271,16 @@ func (r *Run) change(o Order) (t0 int64, status string) {
 		}
 		r.next(&n)
 	default:
-		if kind == "scale" {
+		if o.scales() {
+			n.Plan = o.aim(old.Plan)
+			n.Plan.ID = n.ID
 			n.Left = old.Left
 			if phase == lease.Running {
 				n.Left = old.rest(t0)
 			}
 			if n.Left.Den > 0 {
-				n.Left = n.Left.Scaled(float64(o.Factor) / float64(old.Plan.Share()))
+				n.Left = n.Left.Scaled(float64(n.Plan.Share()) / float64(old.Plan.Share()))
 			}
-			n.Plan = &lease.Plan{ID: n.ID, Pieces: old.Plan.Pieces, Loop: old.Plan.Loop, Factor: o.Factor % lease.Unscaled}
 		} else {
 			n.Plan, n.Piece, n.Left = &lease.Plan{ID: n.ID, Pieces: o.Pieces}, 0, pacer.Piece{}
 		}
@@ -277,11 +300,11 @@ func (r *Run) change(o Order) (t0 int64, status string) {
 func (r *Run) early(o Order) (t0 int64, status string) {
 	switch kind := o.Kind; {
 	case kind == "set-rate":
-		r.Pieces, r.Loop, r.factor, r.given = o.Pieces, false, 0, true
-	case kind == "scale" && r.plan().Share() == o.Factor:
+		r.Pieces, r.Loop, r.scaled, r.given = o.Pieces, false, lease.Plan{}, true
+	case o.scales() && o.isSo(r.plan()):
 		return 0, "SAME"
-	case kind == "scale":
-		r.factor, r.given = o.Factor%lease.Unscaled, true
+	case o.scales():
+		r.scaled, r.given = *o.aim(r.plan()), true
 	case kind == "start" && r.Min != 1:
 		r.Min = 1
 	case kind == "start":

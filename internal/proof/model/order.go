@@ -11,10 +11,10 @@ const remembered = 16
 // An Order is a command of a controller. It is carried out once, even if it is repeated.
 type Order struct {
 	ID       string
-	Kind     string // those of Command; scale; touch: a controller is there; guard: it also sets the dead-man's switch
+	Kind     string // those of Command; scale; cap; touch: a controller is there; deadman: it also sets the dead-man's switch
 	Pieces   []pacer.Piece
-	Factor   int64 // of scale: the part of the plan's rates that is sent, millionths, 1 … 1,000,000
-	Silence  int64 // of guard, µs
+	Factor   int64 // of scale: the part of the plan's rates that is sent, millionths, 1 … 1,000,000; of cap: the most that it may be
+	Silence  int64 // of deadman, µs
 	Expected int64 // the last law of a command when it was worked out; 0 = any
 }
 
@@ -39,11 +39,11 @@ func (r *Run) Order(now int64, o Order) Answer {
 	r.advance(now)
 	r.controllerAt = r.now
 	a := Answer{ID: o.ID, Status: "SAME"}
-	if o.Kind == "guard" && !r.ended(now) {
+	if o.Kind == "deadman" && !r.ended(now) {
 		r.Deadman = o.Silence
 	}
 	switch {
-	case o.Kind == "touch" || o.Kind == "guard":
+	case o.Kind == "touch" || o.Kind == "deadman":
 	case o.Expected > 0 && o.Expected != r.command:
 		a.Status = "RETRY"
 	default:
@@ -54,11 +54,11 @@ func (r *Run) Order(now int64, o Order) Answer {
 			r.frozen = isFrozen // the end of the freeze does not resume it
 		}
 	}
-	if r.reweigh(); o.Kind != "touch" && o.Kind != "guard" {
+	if r.reweigh(); o.Kind != "touch" && o.Kind != "deadman" {
 		r.weigh()
 	}
 	a.Law = r.command
-	if a.Status == "OK" || a.Status == "SAME" && o.Kind != "touch" && o.Kind != "guard" {
+	if a.Status == "OK" || a.Status == "SAME" && o.Kind != "touch" && o.Kind != "deadman" {
 		r.answers = append(r.answers, a)
 		r.answers = r.answers[max(0, len(r.answers)-remembered):]
 	}

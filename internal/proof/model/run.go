@@ -67,7 +67,7 @@ type Run struct {
 	laws           *lease.Laws // laws in force and later ones, which may still be needed
 	ever           *lease.Laws // all
 	given          bool        // a command before the start has given the plan
-	factor         int64       // of that plan, as in lease.Plan
+	scaled         lease.Plan  // its factor and what follows from it
 	bound          Bound
 	peak, high     int64 // the highest rate by the laws; and that a worker may still go by. Requests per 1,000,000 s
 	frozen         frozen

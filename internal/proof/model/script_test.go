@@ -118,9 +118,9 @@ func (s *scripts) Order(now int64, o Order) Answer {
 	s.t.Helper()
 	argument := pacer.JoinPieces(o.Pieces)
 	switch o.Kind {
-	case "guard":
+	case "deadman":
 		argument = fmt.Sprint(o.Silence)
-	case "scale":
+	case "scale", "cap":
 		argument = fmt.Sprint(o.Factor)
 	}
 	f, err := s.call("order", now, "uid", s.channel(), o.ID, o.Kind, "me", "what", argument, o.Expected).StringSlice()
@@ -733,7 +733,7 @@ func (w *world) adversary() {
 
 func (w *world) command() {
 	w.t.Helper()
-	kind := []string{"start", "set-rate", "set-rate", "set-rate", "scale", "scale", "pause", "resume", "resume", "touch", "guard", "stop"}[w.rng.IntN(12)]
+	kind := []string{"start", "set-rate", "set-rate", "set-rate", "scale", "scale", "cap", "pause", "resume", "resume", "touch", "deadman", "stop"}[w.rng.IntN(13)]
 	if kind == "stop" && w.rng.IntN(5) > 0 {
 		return
 	}

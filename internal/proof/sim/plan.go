@@ -87,7 +87,7 @@ type Command struct {
 	At     time.Duration
 	Kind   string
 	Pieces []pacer.Piece
-	Factor int64 // of scale, millionths
+	Factor int64 // of scale and cap, millionths
 }
 
 // Remove is `workers rm` and its time.

@@ -105,7 +105,7 @@ func (d draw) rights() {
 		d.Rights.Freezes = append(d.Rights.Freezes, d.stretch(5*time.Second))
 	}
 	for n := range d.rng.IntN(4) {
-		c := Command{At: d.between(2*time.Second, d.Length) + time.Duration(n), Kind: "scale", Factor: 1 + d.rng.Int64N(1_000_000)}
+		c := Command{At: d.between(2*time.Second, d.Length) + time.Duration(n), Kind: []string{"scale", "cap"}[n%2], Factor: 1 + d.rng.Int64N(1_000_000)}
 		d.Commands = append(d.Commands, c)
 	}
 }

@@ -36,6 +36,7 @@ const mostBounces = 4
 // A State is what a run stores.
 type State struct {
 	Factor int64         // in force, 1…One; 0 = One
+	Most   int64         // the highest factor that a step up may reach, as a cut of a budget left it; 0 = One
 	Since  time.Duration // when it came into force, from the start of the run
 	Set    time.Duration // when somebody last set the rate, from the start of the run; that makes the factor One. 0 = never
 	Peak   float64       // the highest rate that people asked for, per second as --qps counts; 0 = unknown, then floors have no effect
@@ -88,6 +89,9 @@ func (g *Guards) Next(state State, verdicts [][]threshold.Verdict) (Step, bool) 
 	if state.Factor == 0 {
 		state.Factor = One
 	}
+	if state.Most == 0 {
+		state.Most = One
+	}
 	g.follow(state)
 	for i, windows := range verdicts {
 		for _, w := range windows {
@@ -101,14 +105,14 @@ func (g *Guards) Next(state State, verdicts [][]threshold.Verdict) (Step, bool) 
 	return g.up()
 }
 
-// follow notices a step, and a person who set the rate.
+// follow notices a step, a person who set the rate, and a cut of a budget.
 func (g *Guards) follow(state State) {
 	was := g.state
 	g.state = state
 	switch {
-	case g.known && state.Set == was.Set && state.Since == was.Since && state.Factor == was.Factor:
+	case g.known && state.Set == was.Set && state.Most == was.Most && state.Since == was.Since && state.Factor == was.Factor:
 		return
-	case !g.known || state.Set != was.Set:
+	case !g.known || state.Set != was.Set || state.Most != was.Most:
 		g.bounces, g.ceiling, g.raised = 0, 0, false
 	default:
 		up, lasted := state.Factor > was.Factor, g.held >= g.wait()<<g.bounces
@@ -200,10 +204,10 @@ func (g *Guards) wait() (longest time.Duration) {
 // needs longer, each time twice as long.
 func (g *Guards) up() (Step, bool) {
 	wait, held := g.wait(), g.allHeld()
-	if g.state.Factor == One || wait == 0 || held < wait {
+	if g.state.Factor >= g.state.Most || wait == 0 || held < wait {
 		return Step{}, false
 	}
-	step := Step{From: g.state.Factor, To: One}
+	step := Step{From: g.state.Factor, To: g.state.Most}
 	for i, t := range g.all {
 		step.Second = max(step.Second, g.rows[i].last.End)
 		if t.Reduce.By > 0 {

@@ -278,3 +278,13 @@ func TestPersonWins(t *testing.T) {
 		t.Errorf("%v, want a step after two windows of the rate that was set", got)
 	}
 }
+
+// TestCutBoundsStepsUp asserts that no step up goes above what a cut of a budget has left, and that a cut starts anew.
+func TestCutBoundsStepsUp(t *testing.T) {
+	b := newBench(t, "errors:rate<1% over 2s reduce by 50% after 1 restore after 2s")
+	b.steps("P P P F")
+	b.state.Most = 600_000
+	if got := b.steps("P P P P P P P P P P P P P P P P"); slices.Max(got) != 600_000 || b.state.Factor != 600_000 {
+		t.Errorf("steps to %v, at last %d", got, b.state.Factor)
+	}
+}
