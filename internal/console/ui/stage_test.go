@@ -94,7 +94,7 @@ func onStage(t testing.TB, seconds int64) Frame {
 	t.Helper()
 	rep := report.Build(reporttest.TenMinutes(t, seconds))
 	at := rep.StartedAt.Add(time.Duration(seconds) * time.Second)
-	f := Frame{At: at, Phase: "running", Rate: 560, RateThen: 560, Steps: 1, EndsAt: rep.StartedAt.Add(10 * time.Minute), Members: 7, Awaits: 7, InFlight: 14, Control: true, PlanShare: 1,
+	f := Frame{At: at, Phase: "running", Rate: 560, RateThen: 560, Steps: 1, EndsAt: rep.StartedAt.Add(10 * time.Minute), Members: 7, Awaits: 7, InFlight: 14, Control: true,
 		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), Fleet: []results.Member{}, FleetStates: map[string]int{"active": 7, "lost": 1}}
 	for i, w := range rep.Workers {
 		m := results.Member{ID: w.ID, Incarnation: w.Incarnation, State: w.State, Weight: 1, Share: 1. / 7, Owned: w.Sent, Sent: w.Sent, Rate: 80, InFlight: 2,

@@ -252,7 +252,6 @@ func (a *reading) parsePlan(b map[string]string) error {
 	if err != nil {
 		return err
 	}
-	a.PlanShare = float64(plan.Share()) / lease.Unscaled
 	a.scale = a.scaleOf(plan)
 	pieces := make([]pacer.Piece, len(plan.Pieces))
 	for i := range pieces {

@@ -32,12 +32,12 @@ func TestStateOfRights(t *testing.T) {
 		says := func(when string, share, then, peak float64, frozen, lacks bool) {
 			t.Helper()
 			s := b.state(r)
-			if s.PlanShare != share || s.Frozen != frozen || s.NoRight != lacks || s.RateThen != then || math.Abs(s.Peak()-peak) > 1e-6 {
-				t.Errorf("%s: %v of its plan, then %v, at most %v, frozen %v, without a right %v", when, s.PlanShare, s.RateThen, s.Peak(), s.Frozen, s.NoRight)
+			if s.Factor != share || s.Frozen != frozen || s.NoRight != lacks || s.RateThen != then || math.Abs(s.Peak()-peak) > 1e-6 {
+				t.Errorf("%s: %v of its plan, then %v, at most %v, frozen %v, without a right %v", when, s.Factor, s.RateThen, s.Peak(), s.Frozen, s.NoRight)
 			}
 		}
-		says("before the start", 1, 100, 100, false, false)
-		b.must(r.Scale(t.Context(), 400_000, "its budget was cut"))
+		says("before the start", 0, 100, 100, false, false)
+		b.must(r.Scale(t.Context(), 400_000, 0, "its budget was cut"))
 		says("reduced before the start", 0.4, 40, 40, false, false)
 		b.member(r, "a").start()
 		await.True(t, "the begin", func() bool { return b.state(r).Rate == 40 })
@@ -51,6 +51,6 @@ func TestStateOfRights(t *testing.T) {
 		await.True(t, "the end of the pause", func() bool { return b.state(r).Phase == "running" })
 		b.must(r.SetRate(t.Context(), pacer.PerSecond(90), 0))
 		await.True(t, "the rate of a person", func() bool { return b.state(r).Rate == 90 })
-		says("at a rate of a person", 1, 90, 90, false, false)
+		says("at a rate of a person", 0, 90, 90, false, false)
 	})
 }

@@ -40,9 +40,8 @@ type State struct {
 	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = only the schedule
 
 	// What its rights at endpoints that other runs share make of it (docs/adr/0045-endpoint-budgets.md).
-	Frozen    bool    `json:"-"` // nobody may send at one of its endpoints
-	NoRight   bool    `json:"-"` // it has no right to send at its rates: it is granted nothing until the ledger has answered
-	PlanShare float64 `json:"-"` // the part of its plan's rates that it sends, above 0; 1 = all
+	Frozen  bool `json:"-"` // nobody may send at one of its endpoints
+	NoRight bool `json:"-"` // it has no right to send at its rates: it is granted nothing until the ledger has answered
 
 	LastRate  float64   `json:"-"` // the rate last in force
 	Restored  time.Time `json:"-"` // when the lost state was restored; zero = never

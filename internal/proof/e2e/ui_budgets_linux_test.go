@@ -61,8 +61,8 @@ func TestUIBudgets(t *testing.T) {
 	if x, y := b.read("x").Rate, b.read("y").Rate; x < 49.9 || x > 50 || y < 24.9 || y > 25 {
 		t.Errorf("after the cut the rates are %v and %v, want 50 and 25", x, y)
 	}
-	if f := v.follow("x").until("the cut", func(f ui.Frame) bool { return f.PlanShare < 0.51 }); f.PlanShare < 0.49 || f.Frozen || f.NoRight {
-		t.Errorf("the frame: %v of the plan, frozen %v, without a right %v", f.PlanShare, f.Frozen, f.NoRight)
+	if f := v.follow("x").until("the cut", func(f ui.Frame) bool { return f.Factor > 0 && f.Factor < 0.51 }); f.Factor < 0.49 || f.Frozen || f.NoRight {
+		t.Errorf("the frame: %v of the plan, frozen %v, without a right %v", f.Factor, f.Frozen, f.NoRight)
 	}
 	b.thaws(v, name)
 	var all budgeted
