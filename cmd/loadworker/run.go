@@ -262,6 +262,9 @@ func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, er
 		if f.how.New {
 			return nil, cli.Config(errors.New("--new: describe the new run with --url and --qps"))
 		}
+		if c.Flags().Changed("wait-budget") {
+			return nil, cli.Config(errors.New("--wait-budget: only who creates a run waits for room; describe the run with --url and --qps, or leave it out"))
+		}
 		return nil, nil
 	}
 	f.spec.Local = targets.Local{Cert: f.member.cert, Key: f.member.key, Addresses: f.member.connections.locals}

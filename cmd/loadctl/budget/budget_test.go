@@ -265,7 +265,7 @@ func TestShowHasTheLine(t *testing.T) {
 	if len(lines) != 4 || !strings.Contains(lines[1], "-2   api.test:80   50    2") || !strings.Contains(lines[2], "-1   api.test:443  50    2") || !strings.HasSuffix(lines[2], "ann@desk") {
 		t.Errorf("%q", lines)
 	}
-	if d := b.document("show", "api.test:80"); len(d.Waiting) != 2 || d.Waiting[0].UID != "2" || d.Waiting[0].Rate != 50 || d.Waiting[0].Budget != "api.test" || d.Waiting[0].Since.After(d.At) {
+	if d := b.document("show", "api.test:80"); len(d.Waiting) != 2 || d.Waiting[0].UID != "2" || d.Waiting[0].Rate != 50 || d.Waiting[0].Since.After(d.At) {
 		t.Errorf("%+v", d.Waiting)
 	}
 	if d := b.document("show", "*"); len(d.Waiting) != 1 || d.Waiting[0].UID != "0" {

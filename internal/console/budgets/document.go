@@ -77,13 +77,12 @@ type Row struct {
 
 // Place is that of a run that waits for room at a host. It is not made yet.
 type Place struct {
-	Host   string    `json:"host"`
-	Run    string    `json:"run"`
-	UID    string    `json:"uid"`
-	Who    string    `json:"who"`
-	Since  time.Time `json:"since"`
-	Rate   float64   `json:"rate"`             // that it wants
-	Budget string    `json:"budget,omitempty"` // that bounds it; empty = none
+	Host  string    `json:"host"`
+	Run   string    `json:"run"`
+	UID   string    `json:"uid"`
+	Who   string    `json:"who"`
+	Since time.Time `json:"since"`
+	Rate  float64   `json:"rate"` // that it wants
 }
 
 // All returns all that the ledger has. Budgets that were removed are left out.
@@ -133,10 +132,7 @@ func Of(s ledger.State, c Change) Document {
 func (d Document) with(s ledger.State, budgets []ledger.Budget, rows []ledger.Row, line []ledger.Place) Document {
 	d.Budgets, d.Rows, d.Waiting = []Budget{}, []Row{}, []Place{}
 	for _, p := range line {
-		d.Waiting = append(d.Waiting, Place{
-			Host: p.Host, Run: p.People.Run, UID: p.Run, Who: p.People.Who, Since: p.Entered, Rate: perSecond(p.Rate),
-			Budget: s.Bound(p.Host).Name,
-		})
+		d.Waiting = append(d.Waiting, Place{p.Host, p.People.Run, p.Run, p.People.Who, p.Entered, perSecond(p.Rate)})
 	}
 	for _, b := range budgets {
 		if b.Rate >= reserve.Endless && !b.Frozen {

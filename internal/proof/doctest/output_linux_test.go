@@ -435,8 +435,15 @@ func budgeted(o *outputs) {
 	o.await("loadctl budget ls", func(doc any) bool {
 		return one(is("down_to", number(40)))(doc.(map[string]any)["rows"])
 	})
-	ask(ask(run, checkout), checkout)
+	run = ask(ask(run, checkout), checkout)
 	o.result(cut)
+	next := o.begin(0, "loadctl create next --url http://api.example.com:443/ --qps 20 --wait-budget 1h")
+	o.await("loadctl budget show api.example.com", func(doc any) bool {
+		return one(is("run", "next"))(doc.(map[string]any)["waiting"])
+	})
+	run.Want = 0
+	ask(run, checkout)
+	o.result(next)
 	for _, command := range []string{"freeze www --why incident", "thaw www", "freeze www --why incident", "set gone 1", "rm gone"} {
 		o.print("loadctl budget " + command + " --timeout 10m")
 	}
