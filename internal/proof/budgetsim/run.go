@@ -168,6 +168,9 @@ func (r *run) store(read reserve.Reading, right reserve.Right, budgets []reserve
 	if (read.Right.Version != s.right.Version || read.Right.Rate != s.right.Rate) || read.Late(s.last) && !r.without.Late {
 		return false
 	}
+	if read.Need <= right.Rate && s.need() > right.Rate { // an order came between
+		return false
+	}
 	if r.without.Anchor && right.Until < reserve.Endless {
 		right.Until = s.last + reserve.TTL - reserve.Margin
 	}
