@@ -121,26 +121,30 @@ func (r Reading) Raise(rate int64) Ask {
 
 // Granted returns the right that follows from the answer. It counts from the reading, because the answer may be late. At
 // an endpoint without a budget it has no end. If there is a budget now, and no room for the run, such a right is over. A right
-// is not prolonged while the run has to come down. ok is false if nothing follows.
+// is not prolonged while the run has to come down, and then only at the rate that it had to come down to. ok is false if
+// nothing follows.
 func (r Reading) Granted(g Grant) (right Right, ok bool) {
 	if g.Version == 0 {
 		right = r.Right
 		right.Until = r.At
 		return right, g.Bounded && r.Right.Until == Endless && r.Right.Version > 0
 	}
-	until := Endless
-	switch {
-	case r.tooHigh(g) && r.Right.Until < Endless:
-		until = r.Right.Until // it is prolonged when the run has come down
-	case g.Bounded:
-		until = r.At + TTL - Margin
+	right = Right{g.Rate, g.Version, Endless, g.End}
+	if g.Bounded {
+		right.Until = r.At + TTL - Margin
 	}
-	return Right{g.Rate, g.Version, until, g.End}, true
+	switch {
+	case r.tooHigh(g):
+		right.Until = min(right.Until, r.Right.Until) // it is prolonged when the run has come down
+	case g.Cap > 0:
+		right.Rate = g.Cap // an order may use all of a right
+	}
+	return right, true
 }
 
-// tooHigh reports whether the run has to come down.
+// tooHigh reports whether the run has to come down, or may have to.
 func (r Reading) tooHigh(g Grant) bool {
-	return g.Frozen() && r.Need > 0 || g.Cap > 0 && r.Need > g.Cap
+	return g.Frozen() && r.Need > 0 || g.Cap > 0 && (r.Need > g.Cap || !r.Settled)
 }
 
 // Late reports whether it is too late at a time of the run's clock to store what followed from the reading: the row may be

@@ -10,10 +10,12 @@ func read() Reading {
 	return Reading{Host: "api", Run: "r", At: 1_000_000, Right: Right{Rate: 50, Version: 7, Until: 25_000_000, End: 30_000_000}, Need: 40, Settled: true}
 }
 
-// TestGranted: a right counts from the reading. It has no end without a budget, and is over if a budget leaves no room.
+// TestGranted: a right counts from the reading. It has no end without a budget, and is over if a budget leaves no room. It is
+// not prolonged while the run has to come down, and then only at that rate.
 func TestGranted(t *testing.T) {
-	endless := read()
-	endless.Right.Until = Endless
+	endless, unsettled, unverified, paused := read(), read(), read(), read()
+	endless.Right.Until, unsettled.Settled, unverified.Right.Until, paused.Need = Endless, false, 0, 0
+	frozen := []Budget{{Frozen: true}}
 	for name, c := range map[string]struct {
 		read  Reading
 		grant Grant
@@ -22,9 +24,13 @@ func TestGranted(t *testing.T) {
 	}{
 		"bounded":           {read(), Grant{Rate: 60, Version: 8, End: 99, Bounded: true}, Right{60, 8, 1_000_000 + TTL - Margin, 99}, true},
 		"without a budget":  {read(), Grant{Rate: 60, Version: 8, End: 99}, Right{60, 8, Endless, 99}, true},
-		"frozen":            {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Budgets: []Budget{{Frozen: true}}}, Right{50, 7, 25_000_000, 99}, true},
+		"frozen":            {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Budgets: frozen}, Right{50, 7, 25_000_000, 99}, true},
+		"frozen and paused": {paused, Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Budgets: frozen}, Right{50, 7, 1_000_000 + TTL - Margin, 99}, true},
 		"to come down":      {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Cap: 39}, Right{50, 7, 25_000_000, 99}, true},
-		"low enough":        {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Cap: 40}, Right{50, 7, 1_000_000 + TTL - Margin, 99}, true},
+		"low enough":        {read(), Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Cap: 40}, Right{40, 7, 1_000_000 + TTL - Margin, 99}, true},
+		"perhaps":           {unsettled, Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Cap: 40}, Right{50, 7, 25_000_000, 99}, true},
+		"to verify":         {unverified, Grant{Rate: 50, Version: 8, End: 99, Bounded: true, Cap: 39}, Right{50, 8, 0, 99}, true},
+		"a first budget":    {endless, Grant{Rate: 50, Version: 7, End: 99, Bounded: true, Cap: 39}, Right{50, 7, 1_000_000 + TTL - Margin, 99}, true},
 		"no row":            {read(), Grant{Status: "FULL", Bounded: true}, Right{50, 7, 1_000_000, 30_000_000}, false},
 		"no row any more":   {endless, Grant{Status: "FULL", Bounded: true}, Right{50, 7, 1_000_000, 30_000_000}, true},
 		"no row, no budget": {endless, Grant{Status: "OK"}, Right{50, 7, 1_000_000, 30_000_000}, false},

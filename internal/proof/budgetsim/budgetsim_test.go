@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/proof/model"
 )
 
@@ -46,6 +48,23 @@ func TestBudgetsHold(t *testing.T) {
 		t.Errorf("nothing was sent")
 	}
 	t.Logf("%d of %d seeds break the budget; fullest look %d ‰", bad, n, most)
+}
+
+// TestNewcomerObeys: a run that is created at an emptied ledger, and is cut off from it right before it knows all again,
+// obeys the budget that another run has brought back when its right is over.
+func TestNewcomerObeys(t *testing.T) {
+	const emptied = 50 * second
+	known := emptied + reserve.TTL + reserve.Margin
+	p := Plan{Seed: 1, Length: 150 * second, Slow: ms, LedgerFaults: []fault{{at: emptied, kind: "empty"}}}
+	p.Runs = []RunPlan{{Rate: 90 * second, Workers: []WorkerPlan{{}}}, {Rate: 50 * second, Workers: []WorkerPlan{{CutLedger: []span{{known - second/2, p.Length}}}}}}
+	p.Orders = []Order{{at: 0, kind: "set", rate: 100 * second}, {at: second, kind: "create"}, {at: emptied + ms, kind: "create", run: 1}}
+	made := false
+	p.Trace = func(_ time.Duration, who, what string) {
+		made = made || who == "run 1" && strings.HasPrefix(what, "is made")
+	}
+	if err := Run(p, model.WithoutBudget{}).Check(); err != nil || !made {
+		t.Errorf("made: %v, %v", made, err)
+	}
 }
 
 // TestRightsAreKept asserts that a run never loses its right while nothing fails, and while the ledger is away for 14 s.

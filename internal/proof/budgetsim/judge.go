@@ -8,25 +8,21 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 )
 
-// How long a lower budget may take until every worker obeys it: a run that is cut off from all may use its right to the end.
-// A ledger that has forgotten rows caps the rows only after that time.
-const (
-	slow     = reserve.TTL + 8*second
-	back     = reserve.TTL + 17*second // until newcomers of an emptied ledger obey the budget that runs have brought back
-	slowLost = slow + reserve.TTL + hold + 8*second
-)
+// slow is how long a lower budget may take until every worker obeys it: a run that is cut off from all may use its right to
+// the end. A ledger that may have forgotten rows caps none, so the time begins anew when it knows all again.
+const slow = reserve.TTL + 8*second
 
 // judged is what is compared.
 type judged struct {
-	budgets   []change
-	thawed    []change // 1 = not frozen
-	emptied   int64    // when the ledger was last emptied; 0 = never
-	forgotten int64    // when the ledger last forgot something; 0 = never
-	worst     string
-	above     int64 // looks with more than the budget
-	most      int64 // the fullest look, in thousandths of the budget
-	sent      int64 // sum of looks
-	idle      int64 // looks at a worker that reaches its run and has no lease
+	budgets []change
+	thawed  []change // 1 = not frozen
+	emptied []int64  // when the ledger was emptied
+	quiet   []span   // when the ledger may have forgotten rows
+	worst   string
+	above   int64 // looks with more than the budget
+	most    int64 // the fullest look, in thousandths of the budget
+	sent    int64 // sum of looks
+	idle    int64 // looks at a worker that reaches its run and has no lease
 }
 
 // A change of the budget, from a true time on.
@@ -42,12 +38,37 @@ func (w *world) frozenIs(frozen bool) {
 	w.thawed = append(w.thawed, change{w.Now, to})
 }
 
-// allowed returns the highest budget that a worker may still obey.
-func (w *world) allowed() int64 {
-	since := w.Now - slow
-	if w.forgotten > 0 {
-		since = w.Now - slowLost
+// noteQuiet notes whether the ledger may have forgotten rows.
+func (w *world) noteQuiet() {
+	last := len(w.quiet) - 1
+	switch {
+	case !w.ledger.state.Quiet():
+	case last >= 0 && w.quiet[last].to >= w.Now-every:
+		w.quiet[last].to = w.Now
+	default:
+		w.quiet = append(w.quiet, span{w.Now, w.Now})
 	}
+}
+
+// since returns from when on budgets count that a worker may still obey: what changed before, every worker obeys.
+func (w *world) since() int64 {
+	since := w.Now - slow
+	for _, q := range slices.Backward(w.quiet) {
+		if q.to > since {
+			since = min(since, q.from-slow)
+		}
+	}
+	return since
+}
+
+// newcomer reports whether a run got its first right when the ledger had lost the budget. It may send beside it while it has a
+// row.
+func (w *world) newcomer(r *run, since int64) bool {
+	return w.Now < r.rowEnds && slices.ContainsFunc(w.emptied, func(at int64) bool { return since <= at && at <= r.admitted })
+}
+
+// allowed returns the highest budget that was in force since a time.
+func (w *world) allowed(since int64) int64 {
 	if highest(w.thawed, since, 1) == 0 {
 		return 0
 	}
@@ -69,21 +90,21 @@ func highest(all []change, since, first int64) int64 {
 
 // look compares what all runs may send with the budget.
 func (w *world) look() {
-	sum := int64(0)
+	w.noteQuiet()
+	sum, since := int64(0), w.since()
 	for _, r := range w.runs {
-		sum += r.sending()
+		rate := r.sending()
+		if w.sent += rate / 1000; !w.newcomer(r, since) {
+			sum += rate
+		}
 		for _, x := range r.workers {
 			if x.begun && !x.dead && r.state != nil && x.until <= zero+w.Now+x.skew && w.Now > x.began+second {
 				w.idle++
 			}
 		}
 	}
-	w.sent += sum / 1000
-	allowed := w.allowed()
+	allowed := w.allowed(since)
 	if allowed >= reserve.Endless {
-		return
-	}
-	if w.emptied > 0 && w.Now < w.emptied+back && slices.ContainsFunc(w.runs, func(r *run) bool { return r.madeAt > w.emptied }) {
 		return
 	}
 	w.most = max(w.most, sum*1000/max(1, allowed))

@@ -97,6 +97,7 @@ func (w *world) create(r *run, next func(func())) {
 						}
 						return
 					}
+					r.admitted = w.Now
 					next(func() {
 						w.ask(r.reachable, func() any { return r.create(reading, right, g.Budgets) }, func(any, bool) {})
 					})

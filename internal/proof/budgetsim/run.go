@@ -43,15 +43,16 @@ func (s *state) clone() *state {
 type run struct {
 	*world
 	RunPlan
-	name    string
-	state   *state // nil before it is made, and after a loss
-	skew    int64
-	n       int // of its servers
-	workers []*worker
-	lock    string // the worker that is the judge
-	locked  int64
-	made    bool
-	madeAt  int64
+	name     string
+	state    *state // nil before it is made, and after a loss
+	skew     int64
+	n        int // of its servers
+	workers  []*worker
+	lock     string // the worker that is the judge
+	locked   int64
+	made     bool
+	admitted int64 // when it got its first right
+	rowEnds  int64 // when the row is over that the ledger gave it last
 }
 
 func newRun(w *world, p RunPlan, i int) *run {
@@ -168,6 +169,9 @@ func (r *run) store(read reserve.Reading, right reserve.Right, budgets []reserve
 	if (read.Right.Version != s.right.Version || read.Right.Rate != s.right.Rate) || read.Late(s.last) && !r.without.Late {
 		return false
 	}
+	if read.Need <= right.Rate && s.need() > right.Rate { // an order came between
+		return false
+	}
 	if r.without.Anchor && right.Until < reserve.Endless {
 		right.Until = s.last + reserve.TTL - reserve.Margin
 	}
@@ -229,7 +233,7 @@ func (r *run) create(read reserve.Reading, right reserve.Right, budgets []reserv
 	if r.made || read.Identity != r.identity() && !r.without.Identity || read.Late(r.clock()) && !r.without.Late {
 		return false
 	}
-	r.made, r.madeAt = true, r.Now
+	r.made = true
 	if r.without.Anchor && right.Until < reserve.Endless {
 		right.Until = r.clock() + reserve.TTL - reserve.Margin
 	}

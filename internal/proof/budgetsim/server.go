@@ -40,7 +40,7 @@ func (s *ledgerServer) fault(f fault) {
 	case "empty":
 		s.n++
 		s.state = s.state.Empty(fmt.Sprint("ledger ", s.n), s.clock())
-		s.forgotten, s.emptied = s.Now, s.Now
+		s.emptied = append(s.emptied, s.Now)
 		if !s.carried() {
 			s.budgetIs(reserve.Endless) // it is lost, and so is a freeze
 			s.frozenIs(false)
@@ -52,7 +52,6 @@ func (s *ledgerServer) fault(f fault) {
 			s.n++
 			s.state, s.skew = replica, s.skew+f.skew
 			s.state.Identity = fmt.Sprint("ledger ", s.n)
-			s.forgotten = s.Now
 			s.trace("ledger", "replica takes over")
 		})
 	}
@@ -79,6 +78,11 @@ func (w *world) askLedger(cut []span, a reserve.Ask, reply func(reserve.Grant, b
 		}
 		g := w.ledger.state.Ask(w.ledger.clock(), a)
 		w.trace("ledger", "%+v: %+v", a, g)
+		for _, r := range w.runs {
+			if r.name == a.Run && g.Version > 0 {
+				r.rowEnds = w.Now + reserve.TTL
+			}
+		}
 		return g
 	}, func(x any, ok bool) {
 		g, _ := x.(reserve.Grant)

@@ -13,6 +13,7 @@ const (
 	ms     = int64(1_000)
 	second = int64(1_000_000)
 	host   = "api.example.com"            // the endpoint of all runs
+	every  = 20 * ms                      // from one look of the judge to the next
 	zero   = int64(1_700_000_000_000_000) // of all clocks, but for their skew, µs
 )
 
@@ -120,7 +121,7 @@ func Run(p Plan, without model.WithoutBudget) Result {
 	var look func()
 	look = func() {
 		w.look()
-		w.After(20*ms, look)
+		w.After(every, look)
 	}
 	look()
 	w.Run(p.Length)

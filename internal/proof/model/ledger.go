@@ -277,6 +277,9 @@ func (l *Ledger) Known(now int64, name string, version int64, freeze bool) strin
 	return "DONE"
 }
 
+// Quiet reports whether this server may have forgotten rows, and so grants nothing new and caps nothing.
+func (l *Ledger) Quiet() bool { return l.quiet > 0 || l.seen != l.Identity }
+
 // Ask renews, raises, lowers or verifies a row.
 func (l *Ledger) Ask(now int64, a reserve.Ask) reserve.Grant {
 	l.advance(now)
