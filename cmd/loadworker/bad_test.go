@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 	rows := 0
 	for kind, mistakes := range map[string][]mistake{
 		"rates": badRates(), "names": badNames(), "numbers": badNumbers(), "profiles": badProfiles(), "durations": badDurations(), "URLs": badURLs(),
-		"requests": badRequests(t), "authorizations": badAuth(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(), "thresholds": badThresholds(),
+		"requests": badRequests(t), "authorizations": badAuth(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(), "thresholds": badThresholds(), "queries": badQueries(),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			var all []clitest.Refusal

@@ -275,7 +275,7 @@ func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, er
 	if err := f.member.allows(f.name, spec.Peak()*spec.Target.StepsPerFlow(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
 		return nil, err
 	}
-	allow, err := f.allow.beside(spec.Target)
+	allow, err := f.allow.beside(spec)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
@@ -359,7 +359,7 @@ func (f *runFlags) join(ctx context.Context, client rdb.Client, log *slog.Logger
 	if !r.Ended.IsZero() {
 		return r, nil // nothing will be sent
 	}
-	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target)); err != nil {
+	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target), f.allow.checkQueries(r.Spec)); err != nil {
 		return nil, cli.Config(err)
 	}
 	return r, cli.Config(r.Ready(ctx))
