@@ -69,9 +69,9 @@ func TestPrometheusNotAllowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	const says = "the run asks the Prometheus at prometheus.example.com:80 (--prometheus), which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts"
-	refused(t, []string{"run", "--run", "x", "--allow-hosts", "127.0.0.1"}, says)
-	refused(t, []string{"run", "--run", "x", "--allow-hosts", "127.0.0.1,prometheus.example.com:81"}, says)
-	described := []string{"run", "--run", "y", "--url", f.second.URL, "--qps", "1", "--prometheus", "http://prometheus.example.com", "--query", "cpu=up"}
+	refused(t, []string{"run", "--run", "x", "--start-timeout", "1s", "--allow-hosts", "127.0.0.1"}, says)
+	refused(t, []string{"run", "--run", "x", "--start-timeout", "1s", "--allow-hosts", "127.0.0.1,prometheus.example.com:81"}, says)
+	described := []string{"run", "--run", "y", "--url", f.second.URL, "--qps", "1", "--duration", "50ms", "--prometheus", "http://prometheus.example.com", "--query", "cpu=up"}
 	refused(t, append(described, "--allow-hosts", "127.0.0.1"), says)
 	for _, allow := range []allowFlags{{any: true}, {hosts: []string{"prometheus.example.com"}}, {hosts: []string{"prometheus.example.com:80"}}} {
 		if err := allow.checkQueries(spec); err != nil {
