@@ -90,7 +90,7 @@ acceptance: ## Measure the promises at full size, on a quiet machine (an hour, h
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./cmd/loadworker
 	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/console/doctor ./internal/console/metrics
 	LOADCTL_E2E=full go -C lab test -count=1 -v -run 'TestMeasure' ./limiters
-	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/fleet/link ./internal/fleet/run ./internal/engine/worker ./internal/engine/loop ./targets/client
+	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/fleet/link ./internal/fleet/run ./internal/fleet/removal ./internal/engine/worker ./internal/engine/loop ./targets/client
 	LOADCTL_E2E=full go test -count=1 -v -run TestHTMLLooks ./report/render
 
 chaos: ## Break everything that can break under a fleet, as root on a quiet machine (12 minutes)

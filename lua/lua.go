@@ -9,6 +9,7 @@
 //	ask, budget                  what all runs may send at an endpoint
 //	grant                        which slots the limiter of a run lets pass
 //	snapshot                     what a worker did
+//	value                        what the queries of a run answered
 //	take, set_limit, give_back   a limiter of pacer/limit
 //
 // Lua in Redis has no require, so the text of a script is put together from files. What scripts share comes first:
@@ -108,3 +109,6 @@ func Remove() *redis.Script { return redis.NewScript(Text("remove")) }
 
 // Snapshot stores one worker's snapshot.
 func Snapshot() *redis.Script { return redis.NewScript(Text("snapshot")) }
+
+// Value stores what the queries of a run answered in one point.
+func Value() *redis.Script { return redis.NewScript(Text("value")) }

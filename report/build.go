@@ -35,6 +35,12 @@ type Input struct {
 	// Series are points of the run that are in no worker's Series, in any order and of any width.
 	Series []record.Point
 
+	// Queries are those that the run asks, and Values their answers, in any order. A threshold on a query fails where there
+	// was no answer for QueryStale.
+	Queries    []Query
+	Values     []record.ValuePoint
+	QueryStale time.Duration
+
 	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
 	Times *record.Snapshot
 
@@ -91,6 +97,7 @@ func Build(in Input) Report {
 		r.addWorker(w)
 	}
 	r.addSeries(in, series)
+	r.addQueries(in.Queries, in.Values)
 	if in.ClosedLoop {
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}
@@ -183,7 +190,7 @@ func (r *Report) FillSeries() {
 	for _, p := range r.Histograms.Series {
 		old, h := r.Series[p.Index], p.Latency
 		r.Series[p.Index] = SeriesReport{
-			T: old.T, Asked: old.Asked, Sent: p.Sent, OK: p.Completed, Failed: p.Failed, Errors: p.Classes(),
+			T: old.T, Asked: old.Asked, Sent: p.Sent, OK: p.Completed, Failed: p.Failed, Errors: p.Classes(), Queries: old.Queries,
 			P50NS: h.Quantile(0.5), P90NS: h.Quantile(0.9), P99NS: h.Quantile(0.99), P999NS: h.Quantile(0.999),
 		}
 	}

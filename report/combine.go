@@ -57,6 +57,7 @@ func Combine(parts []Part) (Report, error) {
 			r.Series[s.T/r.SeriesWidthS].Asked += s.Asked
 		}
 	}
+	r.combineQueries(parts)
 	r.combineThresholds(parts)
 	r.Notes = append(r.Notes, fmt.Sprintf("combined from %d reports without a Redis in common, aligned by the time since each start: %s", len(parts), distinct(names)))
 	r.takeEvents(eventsOf(parts, r.StartedAt))

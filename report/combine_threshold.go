@@ -9,7 +9,7 @@ import (
 // combineThresholds adds the results of the thresholds. A threshold that all parts have is judged again over all data,
 // if that is exact: all parts are complete, have ended and have the same warm-up. To be judged window by window, their
 // points must also be as wide as those of the sum. Any other threshold keeps the result of its part, under the name of
-// the part.
+// the part. So does one on a query: each part had its own.
 func (r *Report) combineThresholds(parts []Part) {
 	exact, aligned := true, true
 	owners := map[threshold.Threshold]int{} // how many parts have the threshold, in any spelling
@@ -27,12 +27,12 @@ func (r *Report) combineThresholds(parts []Part) {
 			given, err := threshold.Parse(t.Threshold)
 			windows, key := given.Over > 0 || warmup > 0, given.Key()
 			switch {
-			case err != nil || !exact || windows && !aligned || owners[key] < len(parts):
+			case err != nil || !exact || given.Query != "" || windows && !aligned || owners[key] < len(parts):
 				t.Threshold = p.Name + ": " + t.Threshold
 				r.Thresholds = append(r.Thresholds, t)
 			case !judged[key]:
 				judged[key] = true
-				r.Thresholds = append(r.Thresholds, r.threshold(given, warmup))
+				r.Thresholds = append(r.Thresholds, r.threshold(given, warmup, 0))
 			}
 		}
 	}

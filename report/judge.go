@@ -16,15 +16,15 @@ import (
 func (r *Report) judgeThresholds(in Input) {
 	r.WarmupS = in.Warmup.Seconds()
 	for _, t := range in.Thresholds {
-		r.Thresholds = append(r.Thresholds, r.threshold(t, in.Warmup))
+		r.Thresholds = append(r.Thresholds, r.threshold(t, in.Warmup, in.QueryStale))
 	}
 }
 
-// threshold judges one threshold.
-func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshold.Result {
+// threshold judges one threshold. One on a query fails without an answer for stale.
+func (r *Report) threshold(t threshold.Threshold, warmup, stale time.Duration) threshold.Result {
 	out := threshold.Result{Threshold: t.Text, Unit: t.Kind()}
 	if t.Over > 0 || warmup > 0 {
-		r.judgeWindows(t, warmup, &out)
+		r.judgeWindows(t, warmup, stale, &out)
 	} else {
 		read := r.whole(t.Step).Read(t)
 		out.Result = t.Judge(read)
@@ -50,12 +50,13 @@ func (r *Report) threshold(t threshold.Threshold, warmup time.Duration) threshol
 }
 
 // judgeWindows judges every window. Without over there is one window, from the end of the warm-up to the end.
-func (r *Report) judgeWindows(t threshold.Threshold, warmup time.Duration, out *threshold.Result) {
+func (r *Report) judgeWindows(t threshold.Threshold, warmup, stale time.Duration, out *threshold.Result) {
 	width := max(1, r.SeriesWidthS)
 	points := r.windowsFrom(width, int64(math.Ceil(warmup.Seconds())))
 	if t.Metric == "rate" { // a partial last second has only a part of the requests
 		points = slices.DeleteFunc(points, func(w threshold.Window) bool { return float64(w.At+width) > r.DurationS })
 	}
+	threshold.Answers{At: r.answer, Stale: stale}.Fill(t, points, width)
 	size := len(points)
 	if t.Over > 0 {
 		size = int((int64(t.Over/time.Second) + width - 1) / width)

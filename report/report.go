@@ -79,6 +79,9 @@ type Report struct {
 	Thresholds []threshold.Result `json:"thresholds,omitempty"`
 	WarmupS    float64            `json:"warmup_s,omitempty"`
 
+	// Queries are what a Prometheus was asked about the endpoint. Series has the answers over time.
+	Queries []QueryReport `json:"queries,omitempty"`
+
 	// Histograms are the source of the numbers. Nil in a Report that was read from JSON.
 	Histograms *Histograms `json:"-"`
 }
@@ -136,6 +139,9 @@ type SeriesReport struct {
 
 	// Errors is Failed by class, nil if there are none. Failures counted by an older program are in OtherClass.
 	Errors map[string]int64 `json:"errors,omitempty"`
+
+	// Queries are the answers of the queries that were asked in this point, by their names.
+	Queries map[string]record.Value `json:"queries,omitempty"`
 }
 
 // ErrNoHistograms is the error of renderers that need histograms, for a report that was read from JSON.

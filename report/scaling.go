@@ -155,13 +155,13 @@ func (r Report) ScaledText() string {
 	if len(r.Scalings) == 0 {
 		return ""
 	}
-	text := []string{units.Length(time.Duration(r.ScaledS * float64(time.Second)).Round(time.Millisecond))}
+	parts := []string{units.Length(time.Duration(r.ScaledS * float64(time.Second)).Round(time.Millisecond))}
 	for _, kind := range []struct{ what, by string }{{Reduced, "guards reduced it"}, {Capped, "a cut of its endpoint's budget capped it"}} {
 		if least, n := r.leastFactor(kind.what); n > 0 {
-			text = append(text, fmt.Sprintf("%s %s, to %s %% at the least", kind.by, times(n), percentOf(least)))
+			parts = append(parts, fmt.Sprintf("%s %s, to %s %% at the least", kind.by, times(n), percentOf(least)))
 		}
 	}
-	return strings.Join(text, "; ")
+	return strings.Join(parts, "; ")
 }
 
 func times(n int) string {

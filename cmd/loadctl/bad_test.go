@@ -174,7 +174,7 @@ func badDurations() []mistake {
 	}
 	for flag, says := range map[string]string{
 		"--duration=soon": form, "--duration=-1s": form, "--duration=10": form, "--duration=10us": "--duration: at least 1ms", "--duration=9999d": "--duration: give a time up to",
-		"--keep=1s": "--keep: at least 1m", "--keep=0": "--keep: at least 1m", "--keep=-1h": form, "--max-lag=0": "--max-lag: give a time up to 1h", "--timeout=-1s": form,
+		"--keep=1s": "--keep: at least 1m", "--keep=0": "--keep: at least 1m", "--keep=-1h": form, "--wait-budget=10": form, "--wait-budget=-1s": form, "--max-lag=0": "--max-lag: give a time up to 1h", "--timeout=-1s": form,
 		"--permit-for=0": "--permit-for 0: give a time from 1s to 10m0s, or --on-redis-loss stop", "--permit-for=999ms": "--permit-for: give a time from 1s to 10m0s, such as 10s",
 		"--permit-for=601s": "--permit-for: give a time from 1s to 10m0s", "--permit-for=-1s": form, "--permit-for=long": form, "--permit-for=": form,
 		"--deadman=1ms": "--deadman: give a time from 3s to 24h0m0s, such as 30s; 0 means never", "--deadman=2999ms": "--deadman: give a time from", "--deadman=25h": "--deadman: give a time from",

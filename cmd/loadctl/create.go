@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/runflags"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
-	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -50,7 +48,7 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 	if client, err = server.Connect(c.Context()); err != nil {
 		return nil, nil, false, err
 	}
-	if r, created, err = f.create(c.Context(), client, name, spec); err != nil {
+	if r, created, err = f.create(c, client, name, spec); err != nil {
 		cli.Close(client)
 		return nil, nil, false, err
 	}
@@ -61,10 +59,11 @@ func (f *creation) open(c *cobra.Command, server *cli.Redis, name string) (clien
 
 // create makes the run, or opens the existing one if its spec is the same. A run that has ended is an error: nothing
 // would be sent.
-func (f *creation) create(ctx context.Context, client rdb.Client, name string, asked spec.Spec) (*run.Run, bool, error) {
-	r, created, err := rights.Create(ctx, client, name, asked, f.how.Options())
+func (f *creation) create(c *cobra.Command, client rdb.Client, name string, asked spec.Spec) (*run.Run, bool, error) {
+	wait := f.how.Wait(func(line string) { printable.Fprintf(c.ErrOrStderr(), "%s\n", line) })
+	r, created, err := wait.Create(c.Context(), client, name, asked, f.how.Options())
 	if created {
-		err = f.spec.Data().Files.Store(ctx, r)
+		err = f.spec.Data().Files.Store(c.Context(), r)
 	}
 	if err == nil && !r.Ended.IsZero() {
 		err = fmt.Errorf("run %s ended at %s; loadctl report %s shows it; choose another name, or replace it with --new", name, r.Ended.Format(time.RFC3339), name)

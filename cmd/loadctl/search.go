@@ -162,6 +162,9 @@ func (f *searchFlags) readObjectives(task *search.Task) error {
 // takeOver refuses the flags that a search sets itself, and sets them.
 func (f *searchFlags) takeOver(c *cobra.Command) error {
 	if !f.spec.Given(c) {
+		if c.Flags().Changed("wait-budget") {
+			return errors.New("--wait-budget: only who creates a run waits for room; describe the run with --url, or leave it out")
+		}
 		return nil
 	}
 	for _, name := range []string{"qps", "rate", "stage", "profile", "requests", "duration"} {

@@ -54,6 +54,7 @@ func TestSearchRefused(t *testing.T) {
 		{[]string{"search", "there", "--slo", "latency:p(99)<20s"}, "within --step-for 20s no request can miss it; give a longer --step-for"},
 		{[]string{"search", "there", "--slo", "\x1b[2J"}, "--slo: threshold"},
 		{append([]string{"search", "there", "--from", "200", "--to", "100"}, slo...), "--from 200 --to 100: give two rates above 0, the lower one first"},
+		{append([]string{"search", "there", "--wait-budget", "1m"}, slo...), "--wait-budget: only who creates a run waits for room; describe the run with --url"},
 		{append([]string{"search", "there", "--from", "0"}, slo...), "--from 0 --to 50k: give two rates above 0"},
 		{append([]string{"search", "there", "--from", "-1"}, slo...), `--from: rate "-1": a rate is not negative`},
 		{append([]string{"search", "there", "--to", "max"}, slo...), `--to: rate "max": not a number of requests per second`},

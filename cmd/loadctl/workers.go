@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
+	"github.com/loadctl/loadctl/internal/fleet/removal"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/output/printable"
 )
@@ -119,9 +120,9 @@ func removeWorkers(c *cobra.Command, r *run.Run, output *cli.Output, ids []strin
 	var failures []error
 	removed := map[string]bool{} // by incarnation
 	for _, id := range ids {
-		before, err := r.Remove(c.Context(), id, force)
+		before, err := removal.Worker(c.Context(), r, id, force)
 		switch {
-		case errors.Is(err, run.ErrNoWorker) || errors.Is(err, run.ErrAlive):
+		case errors.Is(err, removal.ErrNoWorker) || errors.Is(err, removal.ErrAlive):
 			failures = append(failures, cli.Config(err))
 			continue
 		case err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -26,30 +28,38 @@ func (f *allowFlags) AddFlags(c *cobra.Command) {
 
 // beside returns which hosts a target of the worker's own may redirect to: those of --allow-hosts. nil means only the
 // URL's own host.
-func (f *allowFlags) beside(spec targets.Spec) (allow func(host string) bool, err error) {
+func (f *allowFlags) beside(s spec.Spec) (allow func(host string) bool, err error) {
 	if len(f.hosts) == 0 {
 		return nil, nil
 	}
 	strict := allowFlags{hosts: f.hosts} // --allow-any concerns targets that others describe
-	return strict.allowed, strict.check(spec)
+	return strict.allowed, cmp.Or(strict.check(s.Target), strict.checkQueries(s))
 }
 
 // check refuses a target whose hosts are not all allowed: the host in the URL, the one that connections go to, and the
 // token server.
-func (f *allowFlags) check(spec targets.Spec) error {
+func (f *allowFlags) check(target targets.Spec) error {
 	if f.any {
 		return nil
 	}
-	named := spec // the host in the URL, without --connect-to and --unix-socket
+	named := target // the host in the URL, without --connect-to and --unix-socket
 	named.ConnectTo, named.UnixSocket = nil, ""
-	for _, host := range append(spec.Hosts(), named.Hosts()...) {
+	for _, host := range append(target.Hosts(), named.Hosts()...) {
 		if !f.allowed(host) {
 			return fmt.Errorf("the run sends to %s, which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts", host)
 		}
 	}
 	// It gets a secret of this machine.
-	if host := spec.AuthHost(); host != "" && !f.allowed(host) {
+	if host := target.AuthHost(); host != "" && !f.allowed(host) {
 		return fmt.Errorf("the run gets tokens from %s (--auth), which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts", host)
+	}
+	return nil
+}
+
+// checkQueries refuses a run whose queries go to a host that is not allowed. They may get a secret of this machine.
+func (f *allowFlags) checkQueries(s spec.Spec) error {
+	if host := s.PrometheusHost(); host != "" && !f.allowed(host) {
+		return fmt.Errorf("the run asks the Prometheus at %s (--prometheus), which --allow-hosts does not allow; nothing was sent. To allow it, add it to --allow-hosts", host)
 	}
 	return nil
 }

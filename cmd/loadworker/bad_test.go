@@ -58,7 +58,7 @@ func TestBadInput(t *testing.T) {
 	rows := 0
 	for kind, mistakes := range map[string][]mistake{
 		"rates": badRates(), "names": badNames(), "numbers": badNumbers(), "profiles": badProfiles(), "durations": badDurations(), "URLs": badURLs(),
-		"requests": badRequests(t), "authorizations": badAuth(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(), "thresholds": badThresholds(),
+		"requests": badRequests(t), "authorizations": badAuth(t), "servers": badServers(t), "files": badFiles(t), "runs": badRuns(), "thresholds": badThresholds(), "queries": badQueries(),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			var all []clitest.Refusal
@@ -214,6 +214,8 @@ func badDurations() []mistake {
 		{[]string{"--deadman", "-1s"}, form},
 		{[]string{"--keep", "0"}, "--keep: at least 1m"},
 		{[]string{"--keep", "-1h"}, form},
+		{[]string{"--wait-budget", "10"}, form},
+		{[]string{"--wait-budget", "-1s"}, form},
 		{[]string{"--timeout", "-1s"}, form},
 	}
 	for _, d := range []string{"soon", "-1s", "10", "1e9s", "1d1d", "99999d", "", "1 s", long()} {
@@ -463,6 +465,7 @@ func TestBadCommands(t *testing.T) {
 		{[]string{"version", "x"}, "version: takes no arguments"},
 		{[]string{"run"}, "--run: give the name"},
 		{[]string{"run", "--run", "x"}, "give the hosts it may send to with --allow-hosts HOST,… or --allow-any"},
+		{[]string{"run", "--run", "x", "--allow-any", "--wait-budget", "1m"}, "--wait-budget: only who creates a run waits for room; describe the run with --url and --qps"},
 		{[]string{"run", "--run", "x", "--allow-any"}, "run x: there is no such run; describe it with --url and --qps, or --wait for it"},
 		{[]string{"run", "--run", "x", "--allow-any", "--new"}, "--new: describe the new run"},
 		{[]string{"run", "--run", "x", "--qps", "5"}, "--url: give what to request"},

@@ -19,7 +19,6 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/results"
-	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -131,9 +130,12 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, reach error, lo
 		return err
 	}
 	defer cli.Close(link)
-	// A call to a server that hangs does not end with ctx, so a signal closes the connection. Until here nothing has to
-	// be finished first.
-	hangUp := context.AfterFunc(ctx, func() { cli.Close(link) })
+	// A call to a server that hangs does not end with ctx, so a signal closes the connection. Until here there is only the
+	// line of those that wait for room to be left first.
+	hangUp := context.AfterFunc(ctx, func() {
+		time.Sleep(leaveTime)
+		cli.Close(link)
+	})
 	var r *run.Run
 	if create != nil { // else the target is not known yet
 		err = f.member.apart(ctx, link.Client, log)
@@ -183,6 +185,9 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, reach error, lo
 		return f.out.Judged(rep)
 	}
 }
+
+// leaveTime is how long a worker may take to leave the line of those that wait for room.
+const leaveTime = 300 * time.Millisecond
 
 // connect reaches Redis. The connection carries the worker's name, which Redis shows in its list of clients.
 func (f *runFlags) connect(ctx context.Context, log *slog.Logger) (*link.Link, error) {
@@ -257,6 +262,9 @@ func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, er
 		if f.how.New {
 			return nil, cli.Config(errors.New("--new: describe the new run with --url and --qps"))
 		}
+		if c.Flags().Changed("wait-budget") {
+			return nil, cli.Config(errors.New("--wait-budget: only who creates a run waits for room; describe the run with --url and --qps, or leave it out"))
+		}
 		return nil, nil
 	}
 	f.spec.Local = targets.Local{Cert: f.member.cert, Key: f.member.key, Addresses: f.member.connections.locals}
@@ -267,7 +275,7 @@ func (f *runFlags) described(c *cobra.Command, log *slog.Logger) (*spec.Spec, er
 	if err := f.member.allows(f.name, spec.Peak()*spec.Target.StepsPerFlow(), spec.Surge(spec.Peak(), spec.Burst)); err != nil {
 		return nil, err
 	}
-	allow, err := f.allow.beside(spec.Target)
+	allow, err := f.allow.beside(spec)
 	if err != nil {
 		return nil, cli.Config(err)
 	}
@@ -293,7 +301,7 @@ func (f *runFlags) enter(ctx context.Context, client rdb.Client, spec *spec.Spec
 	if f.neighbour {
 		return f.same(ctx, client, *spec)
 	}
-	r, created, err := rights.Create(ctx, client, f.name, *spec, f.how.Options())
+	r, created, err := f.how.Wait(func(line string) { log.Warn(line) }).Create(ctx, client, f.name, *spec, f.how.Options())
 	if err != nil {
 		return nil, f.orByName(err)
 	}
@@ -351,7 +359,7 @@ func (f *runFlags) join(ctx context.Context, client rdb.Client, log *slog.Logger
 	if !r.Ended.IsZero() {
 		return r, nil // nothing will be sent
 	}
-	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target)); err != nil {
+	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target), f.allow.checkQueries(r.Spec)); err != nil {
 		return nil, cli.Config(err)
 	}
 	return r, cli.Config(r.Ready(ctx))

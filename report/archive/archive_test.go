@@ -31,7 +31,7 @@ func TestArchiveRoundTrip(t *testing.T) {
 	cut.Running, cut.Limiter, cut.Missing = true, "token-bucket, burst 50", []string{"nobody knows \x1b[2J what\nhappened"}
 	long := whole
 	long.Duration = 3 * time.Hour // wide points
-	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
+	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "queried": reporttest.Queried(whole), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
 		r := report.Build(in)
 		reporttest.SameFormats(t, what, reporttest.Reread(t, r), r)
 	}
@@ -190,6 +190,12 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" occurs twice`},
 		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" occurs twice`},
 		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "occurs twice"},
+		"no answer":        {swap(`"asked":`, `"queries":[{"name":"a","n":0,"min":1}],"x":`), "the query \"a\" has {N:0"},
+		"negative answers": {swap(`"asked":`, `"queries":[{"name":"a","n":-1,"min":1,"avg":1,"max":1}],"x":`), "the query \"a\" has {N:-1"},
+		"mean too high":    {swap(`"asked":`, `"queries":[{"name":"a","n":2,"min":-1,"avg":2,"max":1}],"x":`), "the query \"a\" has {N:2"},
+		"endless answer":   {swap(`"asked":`, `"queries":[{"name":"a","n":1,"min":1e301,"avg":1e301,"max":1e301}],"x":`), "the number 1e301 is larger than 1e+300"},
+		"bad point":        {swap(`{"t":0,`, `{"t":0,"queries":{"a":{"n":0,"max":3}},`), "point 0 of the series: the query \"a\" has"},
+		"negative beside":  {swap(`"asked":`, `"queries":[],"bytes_in":-1,"x":`), "the number -1 is negative"},
 		"negative":         {swap(`"asked":`, `"bytes_in":-1,"x":`), "the number -1 is negative"},
 		"huge":             {swap(`"asked":`, `"asked":9007199254740994,"x":`), "is larger than 2^53"},
 		"endless":          {swap(`"duration_s":10`, `"duration_s":1e999`), "is larger than 2^53"},

@@ -25,7 +25,7 @@ const (
 	maxSeconds    = 9_000_000_000 // 285 years; a longer time does not fit into time.Duration
 )
 
-// checkJSON refuses JSON that no report has: too deep, a member twice, negative or huge numbers, or so many elements
+// checkJSON refuses JSON that no report has: too deep, a member twice, negative or huge numbers, other than answers to queries, or so many elements
 // that decoding would need much more memory than the text. The decoder itself would take the last of two equal members,
 // and ignores case in names.
 func checkJSON(body []byte) error {
@@ -57,8 +57,14 @@ type jsonShape struct {
 // jsonContainer is an object or, without names, an array.
 type jsonContainer struct {
 	names map[string]struct{}
-	value bool // in an object: the next token is a value
+	value bool   // in an object: the next token is a value
+	last  string // the name of the newest member
+	any   bool   // a part of what queries answered: its numbers have any sign and size
 }
+
+// holdsAny reports whether the next value of the container is a part of what queries answered, or a number that a threshold
+// has measured.
+func (c jsonContainer) holdsAny() bool { return c.any || c.last == "queries" || c.last == "value" }
 
 // add checks the next token.
 func (s *jsonShape) add(token json.Token) error {
@@ -66,6 +72,7 @@ func (s *jsonShape) add(token json.Token) error {
 		s.open = s.open[:len(s.open)-1]
 		return nil
 	}
+	free := len(s.open) > 0 && s.open[len(s.open)-1].holdsAny()
 	if len(s.open) > 0 {
 		top := &s.open[len(s.open)-1]
 		if top.names != nil && !top.value {
@@ -79,7 +86,7 @@ func (s *jsonShape) add(token json.Token) error {
 	}
 	switch t := token.(type) {
 	case json.Delim:
-		c := jsonContainer{}
+		c := jsonContainer{any: free}
 		if t == '{' {
 			c.names = map[string]struct{}{}
 		}
@@ -91,6 +98,9 @@ func (s *jsonShape) add(token json.Token) error {
 			return fmt.Errorf("nested deeper than %d", archiveDepth)
 		}
 	case json.Number:
+		if free {
+			return checkAnswer(t)
+		}
 		return checkNumber(t)
 	case string:
 		if len(t) > record.MaxHistogramText {
@@ -106,7 +116,7 @@ func (c *jsonContainer) name(name string) error {
 	if _, twice := c.names[folded]; twice {
 		return fmt.Errorf("the member %.40q occurs twice", name)
 	}
-	c.names[folded] = struct{}{}
+	c.names[folded], c.last = struct{}{}, name
 	if len(c.names) > maxMembers {
 		return fmt.Errorf("an object with more than %d members", maxMembers)
 	}
@@ -173,6 +183,14 @@ func checkNumber(n json.Number) error {
 	return nil
 }
 
+// checkAnswer refuses numbers that are no answer to a query, nor their count.
+func checkAnswer(n json.Number) error {
+	if f, err := n.Float64(); err != nil || math.Abs(f) > record.MostValue {
+		return fmt.Errorf("the number %.40s is larger than %g", n, record.MostValue)
+	}
+	return nil
+}
+
 // check refuses a report whose parts contradict each other.
 func check(r *report.Report) error {
 	h := r.Histograms
@@ -225,6 +243,16 @@ func checkSeries(r *report.Report) error {
 	for i, s := range r.Series {
 		if s.T != int64(i)*w {
 			return fmt.Errorf("point %d of the series is at %d s, want %d s", i, s.T, int64(i)*w)
+		}
+		for name, v := range s.Queries {
+			if !v.Whole() {
+				return fmt.Errorf("point %d of the series: the query %.40q has %+v", i, name, v)
+			}
+		}
+	}
+	for _, q := range r.Queries {
+		if !q.Whole() {
+			return fmt.Errorf("the query %.40q has %+v", q.Name, q.Value)
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func TestNumbersAreEqual(t *testing.T) {
 	running := demanding(reporttest.Run(t))
 	running.Running = true
 	for name, r := range map[string]report.Report{
-		"slots": gated(t, someOfEach()...), "limited": report.Build(limited), "running": report.Build(running), "closed loop": report.Build(demanding(reporttest.Loop(true))), "nothing": report.Build(report.Input{Run: "x"}),
+		"slots": gated(t, someOfEach()...), "limited": report.Build(limited), "running": report.Build(running), "queries": report.Build(reporttest.Queried(reporttest.Run(t))), "closed loop": report.Build(demanding(reporttest.Loop(true))), "nothing": report.Build(report.Input{Run: "x"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := document(t, rendered(t, "json", r))
@@ -340,6 +340,13 @@ func detailLines() []textLine {
 		{`(latency|service time|lag) +(.*s)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
 			timesHave(t, doc, m[1], strings.Fields(m[2]))
 		}},
+		{`(?:queries)? +(\w+): (?:min (\S+), mean (\S+), max (\S+) of (\d+) answers|no answer, asked (\d+) times)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
+			if m[6] != "" {
+				queryHas(t, doc, m[1], "–", "–", "–", "0", m[6])
+				return
+			}
+			queryHas(t, doc, m[1], m[2], m[3], m[4], m[5], "0")
+		}},
 		{`status +(.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
 			for pair := range strings.SplitSeq(m[1], ", ") {
 				code, n, _ := strings.Cut(pair, ": ")
@@ -360,6 +367,34 @@ func detailLines() []textLine {
 		}},
 		{`note +(.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) { isNote(t, doc, m[1]) }},
 	}
+}
+
+// queryHas checks what a query answered: minimum, mean, maximum, how many answers, and how often none.
+func queryHas(t *testing.T, doc map[string]any, name string, cells ...string) {
+	t.Helper()
+	for _, q := range elementsAt(doc, "queries") {
+		if q["name"] != name {
+			continue
+		}
+		missed := 0.
+		if q["missed"] != nil {
+			missed = numberAt(t, q, "missed")
+		}
+		isCount(t, name+" answers", cells[3], numberAt(t, q, "n"))
+		isCount(t, name+" without", cells[4], missed)
+		for i, member := range []string{"min", "avg", "max"} {
+			want := numberAt(t, q, member)
+			if got, err := strconv.ParseFloat(cells[i], 64); numberAt(t, q, "n") == 0 {
+				if cells[i] != "–" {
+					t.Errorf("%s %s is %s without an answer", name, member, cells[i])
+				}
+			} else if err != nil || math.Abs(got-want) > math.Abs(want)*0.0005 {
+				t.Errorf("%s %s is %s, want %v", name, member, cells[i], want)
+			}
+		}
+		return
+	}
+	t.Errorf("JSON has no query %s", name)
 }
 
 // splitThreshold splits a threshold from its text. The threshold contains colons itself.
@@ -447,6 +482,8 @@ func markdownRow(t *testing.T, doc map[string]any, table string, cells []string)
 		if rates[first] != "" {
 			isRate(t, first+" rate", cells[2], numberAt(t, doc, rates[first]))
 		}
+	case table == "query":
+		queryHas(t, doc, first, cells[1:]...)
 	case table == "times":
 		timesHave(t, doc, first, cells[1:])
 	case table == "error" || table == "status":
@@ -483,7 +520,7 @@ func markdownHas(t *testing.T, r report.Report, doc map[string]any, page string)
 			isLimit(t, doc, strings.TrimPrefix(line, "- limit: "))
 		case strings.HasPrefix(line, "- note: "):
 			isNote(t, doc, strings.TrimPrefix(line, "- note: "))
-		case strings.HasPrefix(line, "| check | "), strings.HasPrefix(line, "| error | "), strings.HasPrefix(line, "| status | requests"):
+		case strings.HasPrefix(line, "| query | min | mean | max | answers | no answer |"), strings.HasPrefix(line, "| check | "), strings.HasPrefix(line, "| error | "), strings.HasPrefix(line, "| status | requests"):
 			table = cells[0]
 		case strings.HasPrefix(line, "| | requests | "):
 			table = ""

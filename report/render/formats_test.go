@@ -160,6 +160,7 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 	}
 	metricsOfWorkers(doc, want)
 	metricsOfThresholds(t, doc, want)
+	metricsOfQueries(doc, want)
 	samples := parseOpenMetrics(t, text)
 	for name, n := range want {
 		value, err := strconv.ParseFloat(n, 64)
@@ -181,6 +182,17 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 	for name, n := range samples {
 		if !words.MatchString(name) {
 			t.Errorf("OpenMetrics: nothing compares %s, which is %v", name, n)
+		}
+	}
+}
+
+// metricsOfQueries adds what each query answered.
+func metricsOfQueries(doc map[string]any, want map[string]string) {
+	for _, q := range elementsAt(doc, "queries") {
+		for member, value := range map[string]string{"min": "min", "avg": "mean", "max": "max"} {
+			if q["n"] != json.Number("0") {
+				want[fmt.Sprintf("loadctl_query query=%s value=%s", q["name"], value)] = q[member].(json.Number).String()
+			}
 		}
 	}
 }

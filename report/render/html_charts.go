@@ -35,6 +35,7 @@ func chartsOf(r report.Report) []htmlChart {
 		charts[1].Hint = "Percentiles of each point, from sending to the end."
 		charts[2].Hint = "At p99, 1 request in 100 is slower."
 	}
+	charts = slices.Insert(charts, 2, queryCharts(r)...)
 	for i := range charts {
 		charts[i].Empty = nothingToDraw(r, charts[i].Name)
 	}
@@ -45,6 +46,8 @@ func chartsOf(r report.Report) []htmlChart {
 func nothingToDraw(r report.Report, chart string) string {
 	classes := slices.ContainsFunc(r.Series, func(s report.SeriesReport) bool { return len(s.Errors) > 0 })
 	switch {
+	case strings.HasPrefix(chart, queryChart):
+		return queryNotDrawn(r, chart)
 	case chart == "errors" && r.HasTimes() && r.Audit.Failed == 0:
 		return "No request failed."
 	case r.StartedAt.IsZero() && r.Audit.Sent == 0:

@@ -199,6 +199,8 @@ func (m *markup) tables(r report.Report) {
 	}
 	write("times", "Times", "numbers", "Times, by percentile", timesRows(r), 0, append([]string{"of"}, timesColumns()...)...)
 	write("steps", "Steps", "counts", "Steps of the workload", stepRows(r), 0, slices.Concat([]string{"step"}, stepColumns(), []string{"most frequent failure"})...)
+	queries, hidden := queryRows(r)
+	write("queries", "Queries", "counts", "What queries about the endpoint answered", queries, hidden, append([]string{"query"}, queryColumns()...)...)
 	all := answersOf(r)
 	if len(all) == 0 {
 		return

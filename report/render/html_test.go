@@ -75,7 +75,7 @@ func htmlKinds(t *testing.T) map[string]report.Report {
 	return map[string]report.Report{
 		"slots": report.Build(reporttest.Run(t)), "closed loop": report.Build(reporttest.Loop(true)), "never begun": report.Build(report.Input{Run: "x", TargetRate: 100}),
 		"nothing sent": report.Build(report.Input{Run: "x", StartedAt: incomplete.StartedAt, Duration: 5 * time.Second, TargetRate: 100, Budget: report.Budget{Issued: 500, Skipped: 500}}),
-		"incomplete":   report.Build(incomplete), "thresholds": report.Build(failed), "combined": combined, "hostile": reporttest.Scribbled(t), "running": report.Build(running), "short": report.Build(short), "JSON": fromJSON, "evil": evil(t),
+		"incomplete":   report.Build(incomplete), "thresholds": report.Build(failed), "combined": combined, "hostile": reporttest.Scribbled(t), "running": report.Build(running), "short": report.Build(short), "JSON": fromJSON, "evil": evil(t), "queries": report.Build(reporttest.Queried(reporttest.Run(t))),
 	}
 }
 
@@ -150,6 +150,15 @@ func htmlNumbers(t *testing.T, r report.Report, text string) map[string]bool {
 	for i, w := range r.Workers {
 		for path, n := range map[string]int64{"sent": w.Sent, "seen_late": w.SeenLate, "late_dropped": w.LateDropped, "busy": w.Busy} {
 			numbers[fmt.Sprintf("workers.%d.%s", i, path)] = fmt.Sprint(n)
+		}
+	}
+	for i, q := range r.Queries {
+		for path, n := range map[string]float64{"n": float64(q.N), "missed": float64(q.Missed), "min": q.Min, "avg": q.Avg, "max": q.Max} {
+			text, err := json.Marshal(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			numbers[fmt.Sprintf("queries.%d.%s", i, path)] = string(text)
 		}
 	}
 	seen := map[string]bool{}

@@ -103,6 +103,8 @@ func markdownTables(b *bytes.Buffer, r report.Report) {
 	}
 	write(timesRows(r), 0, append([]string{""}, timesColumns()...)...)
 	write(stepRows(r), 0, append([]string{"step"}, stepColumns()...)...)
+	queries, hidden := queryRows(r)
+	write(queries, hidden, append([]string{"query"}, queryColumns()...)...)
 	for _, a := range answersOf(r) {
 		write(a.rows, a.hidden, a.name, "#requests")
 	}

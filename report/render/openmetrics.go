@@ -25,6 +25,7 @@ func OpenMetrics(w io.Writer, r report.Report) error {
 	m.counts(r)
 	m.times(r)
 	m.steps(r)
+	m.queries(r)
 	m.workers(r)
 	m.WriteString("# EOF\n")
 	return write(w, "OpenMetrics", m.Bytes())

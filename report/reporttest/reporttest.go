@@ -84,6 +84,22 @@ func Run(t testing.TB) report.Input {
 	return in
 }
 
+// Queried returns an input with three queries, of which one gives no answer: one with negative values, of which many are in a
+// point, and one with large ones.
+func Queried(in report.Input) report.Input {
+	in.Queries = []report.Query{{Name: "free", PromQL: `min(free{a="<b>"}) - 5`}, {Name: "sent_bytes", PromQL: "sum(bytes)"}, {Name: "away", PromQL: "up"}}
+	in.QueryStale = 5 * time.Second
+	for second := int64(0); second < int64(in.Duration/time.Second); second += 5 {
+		p := record.ValuePointAt(second)
+		for _, v := range []float64{-3.3 - float64(second), 1.5} {
+			p.Add(map[string]record.Value{"free": record.Answer(v), "away": {Missed: 1}})
+		}
+		p.Add(map[string]record.Value{"sent_bytes": record.Answer(2e18 + 1e15*float64(second))})
+		in.Values = append(in.Values, p)
+	}
+	return in
+}
+
 // Loop returns the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been
 // killed, sent 3.
 func Loop(final bool) report.Input {

@@ -15,6 +15,7 @@ type Stretch struct {
 	Paused            bool                       // the run is paused
 	Limited           int64                      // the last second in which the generator of a worker was a limit; 0 = none
 	Missing           bool                       // a running worker has not reported everything, so requests that look unsent may have been sent
+	Answers           Answers                    // of the queries about the other side; the zero value = there are none
 }
 
 // Span returns how many of the last seconds of a run decide whether it is aborted, or its rate lowered, where points have
@@ -67,6 +68,7 @@ func (t Threshold) Verdicts(s Stretch, n int64) []Verdict {
 	begin := s.End - (size+n-1)*s.Width
 	before := min(2, begin/s.Width) // a pause may end where the first window begins
 	points := s.windows(begin - before*s.Width)
+	s.Answers.Fill(t, points, s.Width)
 	MarkPauses(points)
 	var all []Verdict
 	eachWindow(points[before:], int(size), func(w Window) {
@@ -90,8 +92,10 @@ func (t Threshold) verdict(s Stretch, w Window) Verdict {
 	v.Result = t.Judge(read)
 	if !read.none {
 		v.Value, v.Text = read.shown, t.Kind().format(read.shown)
+	} else if read.blind {
+		v.Text = read.lack()
 	}
-	if s.Limited > w.At && !t.LimitsFailures() { // the generator may have caused the times and rates
+	if s.Limited > w.At && !t.LimitsFailures() && t.Metric != "query" { // the generator may have caused the times and rates
 		v.Result = Undecided
 	}
 	return v

@@ -22,7 +22,7 @@ type Result struct {
 	Result    string   `json:"result"`                // passed, failed or undecided
 	Value     *float64 `json:"value,omitempty"`       // the measured value, with windows that of the worst one; absent = nothing was measured
 	Bound     bool     `json:"lower_bound,omitempty"` // the value is a lower bound
-	Unit      Kind     `json:"unit"`                  // of the value: ns, share, requests or requests/s
+	Unit      Kind     `json:"unit"`                  // of the value: ns, share, requests, requests/s or value
 	WindowS   int64    `json:"window_s,omitempty"`    // length of the windows; absent = the run as a whole
 	AtS       *int64   `json:"at_s,omitempty"`        // start of the worst window, in seconds since the start of the run
 	Text      string   `json:"text"`                  // the value and the reason, for people
@@ -33,6 +33,7 @@ type Result struct {
 // the value in the worst and the best case.
 type Reading struct {
 	none      bool // nothing was measured
+	blind     bool // and that counts as failed: a query gave no answer for too long
 	shown     float64
 	low, high float64
 }
@@ -43,6 +44,8 @@ func exactly(v float64) Reading { return Reading{shown: v, low: v, high: v} }
 // Judge returns the result that holds for all values in the reading.
 func (t Threshold) Judge(r Reading) string {
 	switch {
+	case r.blind:
+		return Failed
 	case r.none:
 		return Undecided
 	case t.Op == "==" || t.Op == "!=":
@@ -78,7 +81,7 @@ func (t Threshold) holds(v float64) bool {
 // SetValue fills in the value.
 func (out *Result) SetValue(t Threshold, read Reading) {
 	if read.none {
-		out.Text = "nothing was measured"
+		out.Text = read.lack()
 		return
 	}
 	out.Value = &read.shown
@@ -101,6 +104,8 @@ func (k Kind) format(v float64) string {
 		return units.Percent(v) + " %"
 	case RateKind:
 		return units.Rate(v) + "/s"
+	case ValueKind:
+		return units.Value(v)
 	default:
 		return strconv.FormatFloat(v, 'f', -1, 64)
 	}
@@ -124,11 +129,16 @@ func (t Threshold) JudgeWindows(points []Window, size int, idle func(Window) boo
 type tally struct {
 	result         string
 	judged, failed int
+	silent         int // windows in which a query gave no answer
 	worst          Reading
 	at             int64
 }
 
 func (a *tally) add(t Threshold, at int64, result string, read Reading) {
+	if t.Metric == "query" && result == Undecided { // --query-stale says how long a query may give no answer
+		a.silent++
+		return
+	}
 	if a.judged++; result == Failed {
 		a.failed++
 	}
@@ -147,7 +157,7 @@ func Severity(result string) int { return slices.Index([]string{Passed, Undecide
 // worse reports whether a is further from the threshold's condition than b.
 func (t Threshold) worse(a, b Reading) bool {
 	switch {
-	case a.none || b.none:
+	case a.none || b.none: // a window whose query was silent for too long is the worst
 		return a.none && !b.none
 	case t.Op == ">" || t.Op == ">=":
 		return a.shown < b.shown
@@ -164,6 +174,9 @@ func (t Threshold) worse(a, b Reading) bool {
 func (a *tally) write(t Threshold, out *Result) {
 	if a.judged == 0 {
 		out.Result, out.Text = Undecided, "in each window nothing was asked for, or the run was paused"
+		if a.silent > 0 {
+			out.Text = "the query gave no answer"
+		}
 		return
 	}
 	out.Result = a.result
@@ -175,5 +188,8 @@ func (a *tally) write(t Threshold, out *Result) {
 	out.Text += fmt.Sprintf(" in seconds %d to %d", a.at, a.at+out.WindowS)
 	if a.failed > 0 {
 		out.Text += fmt.Sprintf(", %d of %d windows failed", a.failed, a.judged)
+	}
+	if a.silent > 0 {
+		out.Text += fmt.Sprintf(", %d windows had no answer", a.silent)
 	}
 }

@@ -15,10 +15,11 @@ import (
 // A Threshold is a condition that a run has to meet, as [Parse] reads it.
 type Threshold struct {
 	Text      string        // as given
-	Metric    string        // latency, service, lag, errors, checks, rate, dropped or status
+	Metric    string        // latency, service, lag, errors, checks, rate, dropped, status or query
 	Code      string        // of status: a code such as 503 or 5xx; "" = any
+	Query     string        // of query: its name
 	Step      string        // of a workload; "" = all requests
-	Aggregate string        // count, rate, avg, min, max or p; med is p of 0.5
+	Aggregate string        // count, rate, avg, min, max, value or p; med is p of 0.5
 	Quantile  float64       // of p, 0…1
 	Op        string        // <, <=, >, >=, == or !=
 	Limit     float64       // of a time in ns, of a share 0…1, else a number or a number per second
@@ -36,6 +37,7 @@ const (
 	ShareKind Kind = "share"
 	CountKind Kind = "requests"
 	RateKind  Kind = "requests/s"
+	ValueKind Kind = "value" // of a query: a number in a unit of its own
 )
 
 // A thresholdMetric is a metric that thresholds can use.
@@ -58,6 +60,7 @@ func thresholdMetrics() []thresholdMetric {
 		{"rate", "http_reqs", true, []string{"rate", "count", "avg"}},
 		{"dropped", "", false, shares},
 		{"status", "", false, shares},
+		{"query", "", true, []string{"value"}},
 	}
 }
 
@@ -70,6 +73,8 @@ func (t Threshold) metric() thresholdMetric {
 // Kind returns the kind of the value and of the limit.
 func (t Threshold) Kind() Kind {
 	switch {
+	case t.Metric == "query":
+		return ValueKind
 	case t.Aggregate == "count":
 		return CountKind
 	case t.Metric == "rate":
@@ -107,7 +112,7 @@ const maxThreshold = 200
 //
 //	reduce (to | by) SHARE after N [down to RATE] [restore after DURATION]
 //
-// such as latency:p(99)<250ms, errors:rate<1% over 10s or status{code=5xx}:count==0. After the colon any threshold of
+// such as latency:p(99)<250ms, errors:rate<1% over 10s, status{code=5xx}:count==0 or query{cpu}:value<0.8 over 30s. After the colon any threshold of
 // k6 is valid: a time without a unit is in ms, a share may be a number. An error names the column, counted in
 // characters from 1.
 func Parse(text string) (Threshold, error) {
@@ -190,6 +195,9 @@ func (s *thresholdScanner) metric(t *Threshold) error {
 
 // tags reads the tags of the metric: the code of status, the step of others.
 func (s *thresholdScanner) tags(t *Threshold) error {
+	if t.Metric == "query" {
+		return s.query(t)
+	}
 	if s.accept("{") == "" {
 		return s.colon()
 	}
@@ -299,11 +307,14 @@ func (s *thresholdScanner) number() (float64, bool) {
 
 // operator reads the comparison.
 func (s *thresholdScanner) operator(t *Threshold) error {
+	at := s.at
 	t.Op = s.accept("<=", ">=", "===", "==", "!=", "<", ">")
-	switch t.Op {
-	case "":
-		return s.fail(s.at, "compare with <, <=, >, >=, == or !=")
-	case "===":
+	switch {
+	case t.Op == "":
+		return s.fail(at, "compare with <, <=, >, >=, == or !=")
+	case t.Op == "!=" && t.Metric == "query":
+		return s.fail(at, "compare the values of a query with <, <=, >, >= or ==")
+	case t.Op == "===":
 		t.Op = "=="
 	}
 	return nil
@@ -311,10 +322,13 @@ func (s *thresholdScanner) operator(t *Threshold) error {
 
 // limit reads the limit.
 func (s *thresholdScanner) limit(t *Threshold) error {
-	at := s.at
+	at, sign := s.at, 1.
+	if t.Kind() == ValueKind && s.accept("-") != "" {
+		sign = -1
+	}
 	v, ok := s.number()
 	if !ok {
-		return s.fail(at, "give a limit: a number that is not negative, such as %s", t.Kind().example())
+		return s.fail(at, "give a limit: a number%s, such as %s", t.Kind().unsigned(), t.Kind().example())
 	}
 	unitAt := s.at
 	unit := s.unit()
@@ -322,9 +336,9 @@ func (s *thresholdScanner) limit(t *Threshold) error {
 	if !known {
 		return s.fail(unitAt, "%.20q is not a valid unit here; write the limit as in %s", unit, t.Kind().example())
 	}
-	t.Limit = v * factor
+	t.Limit = sign * v * factor
 	switch {
-	case t.Limit == 0 && t.Op == "<":
+	case t.Limit == 0 && t.Op == "<" && t.Kind() != ValueKind:
 		return s.fail(at, "nothing is less than 0; write ==0, or a higher limit")
 	case t.Kind() == ShareKind && t.Limit > 1:
 		return s.fail(at, "a share is at most 1, or 100%%%s", percentHint(unit, v))
@@ -357,6 +371,8 @@ func (k Kind) units() map[string]float64 {
 		return map[string]float64{"": 1, "%": 0.01}
 	case RateKind:
 		return map[string]float64{"": 1, "k": 1e3, "M": 1e6, "/s": 1, "k/s": 1e3, "M/s": 1e6, "/m": 1. / 60, "/h": 1. / 3600}
+	case ValueKind:
+		return map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
 	default:
 		return map[string]float64{"": 1, "k": 1e3, "M": 1e6}
 	}
@@ -371,6 +387,8 @@ func (k Kind) example() string {
 		return "1% or 0.01"
 	case RateKind:
 		return "950, 950/s or 2.5k"
+	case ValueKind:
+		return "0.8, -5 or 2.5G"
 	default:
 		return "100 or 1.5k"
 	}
@@ -380,6 +398,9 @@ func (k Kind) example() string {
 func (s *thresholdScanner) over(t *Threshold) error {
 	at := s.at
 	if s.accept("over ") == "" {
+		if t.Metric == "query" {
+			return s.fail(at, "the values of a query are judged in windows; say how long they are, such as over 30s")
+		}
 		return nil
 	}
 	s.space()
@@ -399,6 +420,9 @@ func (s *thresholdScanner) over(t *Threshold) error {
 	length, err := time.ParseDuration(s.take(func(c rune) bool { return isDigit(c) || isLetter(c) || c == '.' }))
 	if err != nil || length < time.Second || length%time.Second != 0 || length > maxOver {
 		return s.fail(at, "give whole seconds from 1s to %s, such as over 30s", "24h")
+	}
+	if t.Metric == "query" && length < leastQueryOver {
+		return s.fail(at, "a query is asked every 5 s; give windows of at least %v, such as over 30s", leastQueryOver)
 	}
 	t.Over = length
 	return nil

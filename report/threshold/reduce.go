@@ -20,7 +20,7 @@ func (t Threshold) Guards() bool { return t.Reduce.After > 0 }
 
 // mends reports whether fewer requests can make the endpoint meet the threshold.
 func (t Threshold) mends() bool {
-	return t.LimitsFailures() || t.Metric == "latency" && t.fromAbove()
+	return t.LimitsFailures() || t.Metric == "latency" && t.fromAbove() || t.Metric == "query"
 }
 
 // Bounds of guards.
@@ -45,7 +45,7 @@ func (s *thresholdScanner) reduce(t *Threshold) error {
 	case t.Abort > 0:
 		return s.fail(at, "a condition stops the run, or it lowers the rate; give a threshold for each")
 	case !t.mends():
-		return s.fail(at, "a lower rate cannot mend this; reduce is for limits on latency, errors:rate, errors:count and checks:rate, such as latency:p(99)<1s")
+		return s.fail(at, "a lower rate cannot mend this; reduce is for limits on latency, errors:rate, errors:count, checks:rate and queries, such as latency:p(99)<1s")
 	case t.Over > maxAbortOver:
 		return s.fail(at, "windows that lower the rate are at most %v long; give a shorter over", maxAbortOver)
 	}

@@ -8,6 +8,8 @@ package threshold
 //	                        a lower limit that is missed
 //	errors, checks,         an answer is the endpoint's, however late its request was. So a limit on failures that is
 //	status                  missed stands. If it is met, it stands if the requests came on time: late ones spread a peak
+//	query                   somebody else has measured it. A limit that is missed stands, because the endpoint had the load
+//	                        or less. If it is met, it stands if the requests came on time
 //	service, rate           the generator raises or lowers them: nothing stands
 //
 // A closed loop asks for less if it is slow, and latency counts from sending. So there only a limit on failures stands,
@@ -19,6 +21,8 @@ func (t Threshold) Stands(result string, onTime bool) bool {
 	switch t.Metric {
 	case "latency", "lag", "dropped":
 		return result == Passed && t.fromAbove() || result == Failed && t.fromBelow()
+	case "query":
+		return result == Failed || result == Passed && onTime
 	default:
 		return t.LimitsFailures() && (result == Failed || result == Passed && onTime)
 	}

@@ -17,6 +17,8 @@ type Window struct {
 	Asked, Sent, OK, Failed int64
 	Latency, Service, Lag   *record.Histogram // nil = unknown for this part
 	Status                  map[string]int64  // likewise
+	Value                   record.Value      // of the threshold's query
+	Blind                   bool              // at the end of the window the query has had no answer for too long
 	NotSent                 int64             // asked for and not sent
 
 	Kept    float64 // share of the requests of this window that was not dropped late; dropped ones are slower than all others. 0 = 1
@@ -58,6 +60,10 @@ func (t Threshold) judgesPaused() bool {
 
 // add extends w by a neighbour. slower and unknown are the same in both: any of those requests may belong to either.
 func (w *Window) add(o Window) {
+	if o.At > w.At {
+		w.Blind = o.Blind
+	}
+	w.Value.Add(o.Value)
 	w.At = min(w.At, o.At)
 	w.Seconds += o.Seconds
 	w.Asked += o.Asked
@@ -115,6 +121,8 @@ func (w Window) Read(t Threshold) Reading {
 		return w.part(t, w.OK, ended)
 	case "status":
 		return w.part(t, w.answers(t.Code), ended)
+	case "query":
+		return w.value(t)
 	case "dropped":
 		if t.Aggregate == "count" {
 			return Reading{none: w.Asked <= 0, shown: float64(w.NotSent), low: float64(max(0, w.NotSent-w.Unknown)), high: float64(w.NotSent)}

@@ -79,6 +79,14 @@ func Things(n int64, one string) string {
 	return strconv.FormatInt(n, 10) + " " + one + "s"
 }
 
+// Value formats a number of any size and sign: four significant digits, and all digits of a whole part.
+func Value(v float64) string {
+	if size := math.Abs(v); size >= 1000 && size < 1e15 {
+		return strconv.FormatFloat(math.Round(v), 'f', -1, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
 // Percent formats a share with two decimals, rounded down: 100 means all. The small addend keeps 0.57, which is not a
 // binary fraction, from becoming 56.99.
 func Percent(share float64) string {

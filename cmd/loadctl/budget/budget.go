@@ -24,7 +24,16 @@ narrowest that fits an endpoint counts:
   *.DOMAIN    all hosts below a domain together
   *           each host that has no other budget, for itself
 
-RATE is in requests per second, as --qps takes it: 500, 2.5k, 30/1m.`
+RATE is in requests per second, as --qps takes it: 500, 2.5k, 30/1m.
+
+set, rm, freeze and thaw make runs obey, and return when all do. That takes:
+
+  a run that is reached           20 ms and a message; 3 µs more for each worker
+  a worker that missed that       one period: 0.5 s, longer in fleets of more than 50
+  a run that is not reached       3 s more: one of its workers asks
+  a worker that is cut off        until its lease ends: --permit-for, 10 s
+  a run that is cut off           at most 29 s, if it reaches the ledger of budgets no more
+  a ledger that lost its data     up to 86 s: runs bring back what it forgot for 31 s`
 	c.Example = `  loadctl budget set api.example.com 20k --note "agreed with payments"
   loadctl budget show api.example.com`
 	return c

@@ -18,8 +18,13 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/ledger"
 	"github.com/loadctl/loadctl/internal/fleet/ledger/ledgertest"
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
+	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
+	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // newRootCommand returns loadctl with the commands of this package.
@@ -212,6 +217,65 @@ func TestSetWaits(t *testing.T) {
 	}
 	if stderr := got[1].(string); stderr != "" && !strings.HasPrefix(stderr, "api: waiting: runs have not reported that they obey it: checkout 300 per second at api:80 until ") {
 		t.Errorf("%q", stderr)
+	}
+}
+
+// TestRunsObeyWithoutAJudge asserts that the commands make runs obey: this run has no worker, so nobody else does it. It keeps
+// its row, so the command did not wait for the end of that.
+func TestRunsObeyWithoutAJudge(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	asked := spec.Spec{Target: targets.Spec{URL: "http://api.test:80/"}, QPS: pacer.PerSecond(300), MaxLag: spec.DefaultMaxLag, CatchUp: spec.DefaultCatchUp, MinWorkers: 1}
+	if _, _, err := rights.Create(t.Context(), b.l.Client, "checkout", asked, run.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		args     []string
+		reserved float64
+	}{
+		{[]string{"set", "api.test", "900"}, 300},
+		{[]string{"freeze", "api.test", "--why", "x"}, 300},
+		{[]string{"thaw", "api.test"}, 300},
+		{[]string{"set", "api.test", "100", "--cut"}, 100},
+		{[]string{"rm", "api.test"}, 100},
+	} {
+		if _, stderr, code := b.execute(append(step.args, "--timeout", "0")...); code != cli.CodeGood {
+			t.Fatalf("%v: exit code %d, %s", step.args, code, stderr)
+		}
+		if e := b.document("show", "api.test").Endpoint; e.Reserved > step.reserved || e.Reserved < step.reserved*0.999 { // a factor is in millionths
+			t.Errorf("after %v runs hold %v", step.args, e.Reserved)
+		}
+	}
+}
+
+// TestShowHasTheLine asserts that show has the runs that wait for room, the first in line first, and no other.
+func TestShowHasTheLine(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	b.does("set", "api.test", "100")
+	b.does("set", "*", "100")
+	for _, p := range []ledger.Place{{Host: "api.test:80", Run: "2"}, {Host: "api.test:443", Run: "1"}, {Host: "other.test:80", Run: "0"}} {
+		p.Rate, p.People = 50e6, ledger.People{Run: "run\n-" + p.Run, Who: "ann@desk"}
+		if _, err := b.l.Enter(t.Context(), []ledger.Place{p}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, line, _ := strings.Cut(b.does("show", "api.test"), "WAITING  HOST          RATE  SINCE")
+	lines := strings.Split(line, "\n")
+	if len(lines) != 4 || !strings.Contains(lines[1], "-2   api.test:80   50    2") || !strings.Contains(lines[2], "-1   api.test:443  50    2") || !strings.HasSuffix(lines[2], "ann@desk") {
+		t.Errorf("%q", lines)
+	}
+	if d := b.document("show", "api.test:80"); len(d.Waiting) != 2 || d.Waiting[0].UID != "2" || d.Waiting[0].Rate != 50 || d.Waiting[0].Since.After(d.At) {
+		t.Errorf("%+v", d.Waiting)
+	}
+	if d := b.document("show", "*"); len(d.Waiting) != 1 || d.Waiting[0].UID != "0" {
+		t.Errorf("%+v", d.Waiting)
+	}
+	if d := b.document("ls"); len(d.Waiting) != 3 {
+		t.Errorf("%+v", d.Waiting)
+	}
+	if text := b.does("export"); strings.Contains(text, "other.test") {
+		t.Errorf("export has the line: %s", text)
 	}
 }
 

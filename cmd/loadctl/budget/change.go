@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/console/budgets"
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/fleet/ledger"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/output/printable"
 )
 
@@ -84,10 +85,14 @@ func explain(ctx context.Context, l ledger.Ledger, change ledger.Change, err err
 	return err
 }
 
-// wait waits until all runs obey a change. If that takes long it says for whom it waits.
+// wait makes runs obey a change at once, and waits until all do. If that takes long it says for whom it waits. Runs that it
+// does not reach obey when their judges renew their rights, so that is no error.
 func (f *changeFlags) wait(c *cobra.Command, l ledger.Ledger, change ledger.Change) error {
 	ctx, cancel := f.bounded(c.Context())
 	defer cancel()
+	if s, err := l.List(ctx); err == nil {
+		_ = rights.Deliver(ctx, l.Client, s.Behind(change))
+	}
 	if status, err := l.Known(ctx, change); status != "DONE" && err == nil {
 		if s, err := l.List(ctx); err == nil {
 			printable.Fprintf(c.ErrOrStderr(), "%s: waiting: %s\n", change.Name, budgets.Waiting(s, change))

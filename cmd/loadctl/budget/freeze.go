@@ -20,7 +20,9 @@ func newFreezeCommand(redis *cli.Redis) *cobra.Command {
 		Use:   "freeze HOST --why TEXT",
 		Short: "Let no run send at an endpoint, until it is thawed",
 		Long: `Let no run send at the endpoints that HOST fits, until loadctl budget thaw. There need not be a
-budget. Runs keep what they hold. The command returns when all runs obey it.`,
+budget. Runs are paused at once, and keep what they hold; none is created, resumed or raised. The
+command returns when all runs obey. loadctl budget --help says how soon those obey that are hard to
+reach.`,
 		Example: `  loadctl budget freeze api.example.com --why "incident 4711"`,
 		Args:    cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -48,7 +50,7 @@ func newThawCommand(redis *cli.Redis) *cobra.Command {
 		Use:   "thaw HOST",
 		Short: "End a freeze",
 		Long: `End the freeze of exactly this HOST. One of a wider name, such as *.DOMAIN or *, stays: loadctl
-budget show HOST tells which.`,
+budget show HOST tells which. Runs that the freeze has paused are resumed, and no others.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, err := named(args[0])

@@ -20,7 +20,8 @@ func newRemoveCommand(redis *cli.Redis) *cobra.Command {
 		Use:   "rm HOST",
 		Short: "Remove the budget of an endpoint",
 		Long: `Remove a budget. The next one that fits, such as that of *.DOMAIN or *, bounds these endpoints from
-now on. If runs hold more than that one allows, this is refused with 104. A freeze stays.`,
+now on. If runs hold more than that one allows, this is refused with 104; with --cut they come down.
+A freeze stays.`,
 		Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			name, err := named(args[0])

@@ -25,7 +25,8 @@ HOST is HOST, HOST:PORT, *.DOMAIN for all hosts below a domain together, or * fo
 has no other budget.
 
 If runs hold more than that, it is refused with 104, and the error names them. With --cut the
-budget is set, and they have to come down in proportion.
+budget is set, and they come down by the same factor at once: each plan goes on at that part of its
+rates. loadctl budget --help says how soon runs obey that are hard to reach.
 
 The command returns when all runs obey the budget. In a Redis that had no budgets yet, or that may
 have forgotten what runs hold, that takes 31 s: until everything has ended that it cannot know. If

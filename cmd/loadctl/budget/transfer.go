@@ -29,7 +29,7 @@ loses its data while no run is there, nobody else knows the budgets.`,
 			if err != nil {
 				return err
 			}
-			s.Rows = nil
+			s.Rows, s.Queue = nil, nil
 			json := cli.Output{Format: "json"}
 			return json.Print(c.OutOrStdout(), budgets.All(s), nil)
 		},

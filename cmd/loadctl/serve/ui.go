@@ -33,7 +33,8 @@ session lasts 7 days, also if the server is started again: its key is in a file 
 read, ~/.local/state/loadctl/ui.key or --session-key.
 
 The page is read-only. With --control it can change the rate of a run, pause, resume, stop and start
-it, and remove dead workers. Watching is no sign of life for --deadman; commands are.
+it, and remove dead workers. It can set, freeze and thaw budgets of endpoints. Watching is no sign
+of life for --deadman; commands are.
 
 It listens on 127.0.0.1. Any other address needs --tls-cert and --tls-key, or --insecure-listen if
 a proxy protects it. Browsers must call it by that address, by localhost, or by a name of

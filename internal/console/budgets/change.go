@@ -10,7 +10,7 @@ import (
 
 // Above returns the rows that are in the way of a change of a rate: they hold more than is allowed then.
 func Above(s ledger.State, c ledger.Change) Document {
-	return Document{At: s.Now}.with(s, nil, s.With(c.Name, c.Rate).Above())
+	return Document{At: s.Now}.with(s, nil, s.With(c.Name, c.Rate).Above(), nil)
 }
 
 // Waiting says what a change waits for.
@@ -19,7 +19,7 @@ func Waiting(s ledger.State, c ledger.Change) string {
 	if why := All(s).Quiet(); why != "" {
 		all = append(all, why)
 	}
-	d := Document{At: s.Now}.with(s, nil, s.Behind(c))
+	d := Document{At: s.Now}.with(s, nil, s.Behind(c), nil)
 	if len(d.Rows) > 0 {
 		all = append(all, "runs have not reported that they obey it: "+d.Holders())
 	}

@@ -25,6 +25,7 @@ type Document struct {
 	QuietUntil time.Time `json:"quiet_until,omitzero"`
 	Budgets    []Budget  `json:"budgets"`
 	Rows       []Row     `json:"rows"`
+	Waiting    []Place   `json:"waiting"` // the first in line first
 }
 
 // Change is what a command did.
@@ -74,18 +75,30 @@ type Row struct {
 	Budget string    `json:"budget,omitempty"` // that bounds it; empty = none
 }
 
+// Place is that of a run that waits for room at a host. It is not made yet.
+type Place struct {
+	Host  string    `json:"host"`
+	Run   string    `json:"run"`
+	UID   string    `json:"uid"`
+	Who   string    `json:"who"`
+	Since time.Time `json:"since"`
+	Rate  float64   `json:"rate"` // that it wants
+}
+
 // All returns all that the ledger has. Budgets that were removed are left out.
 func All(s ledger.State) Document {
 	d := Document{At: s.Now, QuietUntil: s.Quiet}
-	return d.with(s, s.Budgets, s.Rows)
+	return d.with(s, s.Budgets, s.Rows, s.Queue)
 }
 
 // At returns what there is for a host or for a name of a budget: the budgets that fit it, and the rows that share its rate.
 func At(s ledger.State, host string) Document {
 	b := s.Bound(host)
 	rows, sum := s.Sharing(host)
+	line := s.InLine(host)
 	if host[0] == '*' {
 		rows, sum = s.Under(host)
+		line = slices.DeleteFunc(slices.Clone(s.Queue), func(p ledger.Place) bool { return s.Bound(p.Host).Name != host })
 	}
 	fitting := s.Fitting(host)
 	e := &Endpoint{Host: host, Budget: b.Name, Rate: rate(b.Rate), Reserved: perSecond(sum), Left: left(b, sum)}
@@ -94,17 +107,33 @@ func At(s ledger.State, host string) Document {
 	}
 	e.Frozen = slices.ContainsFunc(fitting, func(b ledger.Budget) bool { return b.Frozen })
 	d := Document{Endpoint: e, At: s.Now, QuietUntil: s.Quiet}
-	return d.with(s, fitting, rows)
+	return d.with(s, fitting, rows, line)
+}
+
+// Each returns what there is for each name of a budget, and for each host without one where runs have rows.
+func Each(s ledger.State) (all []Endpoint) {
+	d := All(s)
+	names := d.unbounded()
+	for i, b := range d.Budgets {
+		names = slices.Insert(slices.DeleteFunc(names, func(name string) bool { return name == b.Name }), i, b.Name)
+	}
+	for _, name := range names {
+		all = append(all, *At(s, name).Endpoint)
+	}
+	return all
 }
 
 // Of returns what a change has left: the budget, and the rows that it fits.
 func Of(s ledger.State, c Change) Document {
 	d := Document{Change: &c, At: s.Now, QuietUntil: s.Quiet}
-	return d.with(s, []ledger.Budget{s.Budget(c.Name)}, s.Fitted(c.Name))
+	return d.with(s, []ledger.Budget{s.Budget(c.Name)}, s.Fitted(c.Name), nil)
 }
 
-func (d Document) with(s ledger.State, budgets []ledger.Budget, rows []ledger.Row) Document {
-	d.Budgets, d.Rows = []Budget{}, []Row{}
+func (d Document) with(s ledger.State, budgets []ledger.Budget, rows []ledger.Row, line []ledger.Place) Document {
+	d.Budgets, d.Rows, d.Waiting = []Budget{}, []Row{}, []Place{}
+	for _, p := range line {
+		d.Waiting = append(d.Waiting, Place{p.Host, p.People.Run, p.Run, p.People.Who, p.Entered, perSecond(p.Rate)})
+	}
 	for _, b := range budgets {
 		if b.Rate >= reserve.Endless && !b.Frozen {
 			continue

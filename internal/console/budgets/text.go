@@ -53,7 +53,23 @@ func (d Document) WriteEndpoint(w io.Writer) error {
 			return err
 		}
 	}
-	return d.writeRows(w)
+	if err := d.writeRows(w); err != nil {
+		return err
+	}
+	return d.writeLine(w)
+}
+
+// writeLine writes who waits for room, in the order in which they get it.
+func (d Document) writeLine(w io.Writer) error {
+	if len(d.Waiting) == 0 {
+		return nil
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "WAITING\tHOST\tRATE\tSINCE\tWHO")
+	for _, p := range d.Waiting {
+		printable.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", printable.Clip(cmp.Or(p.Run, p.UID), cellWidth), p.Host, Rate(p.Rate), moment(p.Since), cmp.Or(p.Who, "-"))
+	}
+	return t.Flush()
 }
 
 // writeRows writes who holds what, until when.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
 
@@ -19,13 +20,15 @@ type Creation struct {
 
 	command *cobra.Command
 	keep    Duration
+	wait    Duration
 }
 
-// AddFlags adds --new and --keep.
+// AddFlags adds --new, --keep and --wait-budget.
 func (f *Creation) AddFlags(c *cobra.Command) {
 	f.command, f.keep = c, Duration(run.DefaultKeep)
 	c.Flags().BoolVar(&f.New, "new", false, "replace a run of this name if it has ended")
 	c.Flags().Var(&f.keep, "keep", "how long Redis keeps the run after the last contact")
+	c.Flags().Var(&f.wait, "wait-budget", "if a budget has no room for the run, or is frozen, wait for that long, first come, first served")
 	Group(c.Flags(), "Run")
 }
 
@@ -40,4 +43,9 @@ func (f *Creation) Check() error {
 // Options returns the flags as run.Create takes them.
 func (f *Creation) Options() run.Options {
 	return run.Options{By: program(f.command), New: f.New, Keep: time.Duration(f.keep)}
+}
+
+// Wait returns how the creation waits for room at its endpoint.
+func (f *Creation) Wait(tell func(string)) rights.Wait {
+	return rights.Wait{Room: time.Duration(f.wait), Tell: tell}
 }

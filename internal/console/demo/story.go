@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/removal"
 	"github.com/loadctl/loadctl/pacer"
 )
 
@@ -98,7 +99,7 @@ func kill(id string) func(context.Context, *stage) (time.Time, error) {
 		if err := s.fleet.kill(id); err != nil {
 			return at, err
 		}
-		_, err := s.run.Remove(ctx, id, true)
+		_, err := removal.Worker(ctx, s.run, id, true)
 		return at, err
 	}
 }

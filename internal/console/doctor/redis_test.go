@@ -216,7 +216,7 @@ func TestUsers(t *testing.T) {
 		{everything + "-hset", map[string]string{"scripts": Bad}},
 		{everything + "-xadd", map[string]string{"scripts": Bad}},
 		{everything + "-zadd", map[string]string{"scripts": Bad}},
-		{everything + "-hgetall", map[string]string{"scripts": Bad}},
+		{everything + "-hgetall", map[string]string{"scripts": Bad, "budgets": Warn}},
 		{everything + "-hincrby -hdel", nil},                               // only used where something is wrong
 		{"resetkeys ~{load:* &* +@all", map[string]string{"scripts": Bad}}, // not the list of runs
 	} {

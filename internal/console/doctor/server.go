@@ -33,6 +33,7 @@ func serverChecks() []serverCheck {
 		{"identity", identity},
 		{"wake-ups", wakeUps},
 		{"scripts", scripts},
+		{"budgets", budgets},
 	}
 }
 

@@ -100,6 +100,7 @@ func (b *bed) get(address string, form url.Values) (string, error) {
 type scraper struct {
 	*bed
 	address string
+	server  *child.Process
 	native  bool // it takes native histograms; without a setting it does not
 }
 
@@ -118,12 +119,12 @@ func (b *bed) prometheus(native bool) *scraper {
 	if err := os.WriteFile(config, []byte(own), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	p := &scraper{b, address(b.T), native}
+	p := &scraper{bed: b, address: address(b.T), native: native}
 	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + b.TempDir(), "--web.listen-address=" + p.address}
 	if native {
 		args = append(args, "--enable-feature=native-histograms")
 	}
-	b.begin(binary, nil, args...)
+	p.server = b.begin(binary, nil, args...)
 	b.until("Prometheus", func() bool { _, err := b.get("http://"+p.address+"/-/ready", nil); return err == nil })
 	return p
 }

@@ -160,6 +160,11 @@ func conditioned(s *spec.Spec, r *rand.Rand) {
 	if s.Validate() != nil {
 		*s = before
 	}
+	if r.IntN(2) == 0 {
+		s.Prometheus = []string{"http://127.0.0.1:9090", "https://h/prefix/"}[r.IntN(2)]
+		s.Queries = []report.Query{{Name: "cpu", PromQL: "max(rate(cpu_seconds{a=\"b c\"}[1m]))"}, {Name: "free-1", PromQL: "a == 1"}}[:1+r.IntN(2)]
+		s.QueryStale = []time.Duration{0, 20 * time.Second, 5 * time.Minute}[r.IntN(3)]
+	}
 }
 
 // limited gives a spec a limiter, if it may have one.

@@ -45,6 +45,7 @@ type Spec struct {
 	permitFor, deadman, warmup cli.Duration
 	limiter                    limiterFlags
 	headers, thresholds        []string
+	queries                    queryFlags
 	method, body, bodyFile     string
 	bodyHex                    string
 	proto                      schema.Files
@@ -75,6 +76,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 		"'errors:rate<1% over 10s reduce by 20% after 2'; "+
 		"may be repeated. See docs/report.md#thresholds")
 	s.Var(&f.warmup, "warmup", "thresholds leave out the first `DURATION` of the run, in whole seconds")
+	f.queries.addFlags(s)
 	cli.Group(s, "Run")
 	f.limiter.addFlags(s)
 	cli.Group(s, "Limiter")
@@ -180,6 +182,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	}
 	err = f.limiter.set(&s, f.set)
 	if err != nil {
+		return s, err
+	}
+	if err = f.queries.set(&s, f.set); err != nil {
 		return s, err
 	}
 	if s.PermitFor, err = f.permit(); err != nil {

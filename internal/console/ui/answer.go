@@ -12,8 +12,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/orders"
+	"github.com/loadctl/loadctl/internal/fleet/removal"
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
@@ -67,14 +70,18 @@ func fail(w http.ResponseWriter, err error) { refuse(w, status(err), oneLine(err
 
 // status returns the status of an error.
 func status(err error) int {
-	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, run.ErrAlive, orders.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder}
+	if rights.Refused(err) {
+		return http.StatusConflict
+	}
+	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, removal.ErrAlive, orders.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder,
+		ledger.ErrFull, ledger.ErrChanged}
 	for _, conflict := range conflicts {
 		if errors.Is(err, conflict) {
 			return http.StatusConflict
 		}
 	}
 	switch {
-	case errors.Is(err, run.ErrNoRun), errors.Is(err, run.ErrNoWorker), errors.Is(err, errNoArchive):
+	case errors.Is(err, run.ErrNoRun), errors.Is(err, removal.ErrNoWorker), errors.Is(err, errNoArchive):
 		return http.StatusNotFound
 	case errors.Is(err, errBad):
 		return http.StatusBadRequest
@@ -150,4 +157,11 @@ func (c *cached[T]) get(ctx context.Context) (T, error) {
 	c.value, c.err = c.load(limit)
 	c.until = time.Now().Add(fresh)
 	return c.value, c.err
+}
+
+// forget makes the next get load again: a command has changed what is kept.
+func (c *cached[T]) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.until = time.Time{}
 }

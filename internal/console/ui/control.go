@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/orders"
+	"github.com/loadctl/loadctl/internal/fleet/removal"
 	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 )
@@ -21,26 +22,33 @@ type order struct {
 // A command changes a run.
 type command func(ctx context.Context, r *run.Run, q *http.Request, o order) (any, error)
 
-// command serves a command, if the server accepts commands from this client. Only this way a page changes anything.
+// command serves a command to a run.
 func (s *Server) command(do command) http.HandlerFunc {
+	return controlled(s, func(q *http.Request, o order) (any, error) {
+		r, err := s.hub.open(q.Context(), q.PathValue("run"))
+		if err != nil {
+			return nil, err
+		}
+		defer s.hub.wake(r.Name)
+		return do(q.Context(), r, q, o)
+	})
+}
+
+// controlled serves a request that changes something, if the server accepts commands from this client. Only this way a
+// page changes anything. The body is an O.
+func controlled[O any](s *Server, do func(q *http.Request, o O) (any, error)) http.HandlerFunc {
 	return s.known(func(w http.ResponseWriter, q *http.Request) {
 		if !s.Control {
 			refuse(w, http.StatusForbidden, "this page is read-only; start loadctl ui with --control")
 			return
 		}
-		var o order
+		var o O
 		if status, why := readBody(w, q, &o); why != "" {
 			refuse(w, status, why)
 			return
 		}
-		r, err := s.hub.open(q.Context(), q.PathValue("run"))
-		if err != nil {
-			fail(w, err)
-			return
-		}
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // a stop takes as long as its workers need
-		done, err := do(q.Context(), r, q, o)
-		s.hub.wake(r.Name)
+		done, err := do(q, o)
 		if err != nil {
 			fail(w, err)
 			return
@@ -88,7 +96,7 @@ func start(ctx context.Context, r *run.Run, _ *http.Request, _ order) (any, erro
 
 // remove declares that the process of a worker is dead. It answers with the worker as it is then.
 func remove(ctx context.Context, r *run.Run, q *http.Request, o order) (any, error) {
-	before, err := r.Remove(ctx, q.PathValue("worker"), o.Force)
+	before, err := removal.Worker(ctx, r, q.PathValue("worker"), o.Force)
 	if err != nil {
 		return nil, err
 	}

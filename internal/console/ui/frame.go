@@ -38,6 +38,10 @@ type Frame struct {
 	Settled  bool          `json:"settled"`   // the run is over and the report is final: no more frames follow
 	Control  bool          `json:"control"`   // this server accepts commands
 
+	// What budgets make of the run, and guards.
+	Frozen  bool `json:"frozen"`   // nobody may send at one of its endpoints
+	NoRight bool `json:"no_right"` // it sends nothing new: it waits for room at an endpoint, or for the ledger
+
 	render.Drawing
 	SeriesFrom int `json:"series_from"`
 	EventsFrom int `json:"events_from"`
@@ -69,6 +73,7 @@ func NewFrame(l results.Look, control bool) Frame {
 	f := Frame{
 		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, Factor: l.Factor, Steps: cmp.Or(l.StepsPerFlow, 1), EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
 		Members: l.Members, Awaits: l.MinWorkers, InFlight: l.InFlight, Settled: l.Settled, Control: control,
+		Frozen: l.Frozen && l.EndedAt.IsZero(), NoRight: l.NoRight && l.Phase == "running",
 		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), FleetStates: states(fleet), Fleet: foremost(fleet),
 	}
 	f.Report.Workers = []report.WorkerReport{}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -131,6 +132,15 @@ func (h *Hub) Runs(ctx context.Context) ([]run.Entry, error) {
 		return nil, err
 	}
 	return run.List(ctx, client)
+}
+
+// Ledger returns all that the ledger of budgets has.
+func (h *Hub) Ledger(ctx context.Context) (ledger.State, error) {
+	client, err := h.connect(ctx)
+	if err != nil {
+		return ledger.State{}, err
+	}
+	return ledger.Ledger{Client: client}.List(ctx)
 }
 
 // open opens a run.

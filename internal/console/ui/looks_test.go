@@ -48,6 +48,7 @@ func TestPageLooks(t *testing.T) {
 	s := newStage(t, func() Frame { return frame })
 	s.runs = listed()
 	s.compared(t)
+	s.ledger(true, endowed)
 	browser := browsertest.Start(t)
 	desk, phone, wall := browsertest.Look{Width: 1280, Height: 800}, browsertest.Look{Width: 400, Height: 800}, browsertest.Look{Width: 3840, Height: 2160}
 	dark := desk
@@ -72,6 +73,9 @@ func TestPageLooks(t *testing.T) {
 		{"fleet", fleet, fmt.Sprintf(shown, 0, 8), 0, "live-fleet.png", desk, 700},
 		{"fleet on a phone", fleet, fmt.Sprintf(shown, 0, 8), 0, "", darkPhone, 900},
 		{"fleet on a wall", fleet, fmt.Sprintf(shown, 0, 8), 0, "", darkWall, 2160},
+		{"endpoints", "#/endpoints", fmt.Sprintf(shown, 0, 9), 0, "live-endpoints.png", desk, 800},
+		{"endpoints on a phone", "#/endpoints", fmt.Sprintf(shown, 0, 9), 0, "", darkPhone, 1400},
+		{"endpoints on a wall", "#/endpoints", fmt.Sprintf(shown, 0, 9), 0, "", darkWall, 2160},
 		{"compare", both, fmt.Sprintf(shown, 1, 5), 1, "live-compare.png", desk, 1280},
 		{"compare on a phone", both, fmt.Sprintf(shown, 1, 5), 1, "", phone, 1400},
 		{"compare on a wall", both, fmt.Sprintf(shown, 1, 5), 1, "", darkWall, 2160},

@@ -10,6 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/browsertest"
 	"github.com/loadctl/loadctl/report"
@@ -136,9 +137,15 @@ func TestPageNamesAreText(t *testing.T) {
 	frame.Fleet[0].ID, frame.Fleet[0].State, frame.Fleet[2].Verdicts[0].Text = evil, evil, evil
 	s := newStage(t, func() Frame { return frame })
 	s.runs = []run.Entry{{Run: evil, Phase: evil, Setting: report.Setting{Method: evil, URL: evil}}}
+	s.ledger(true, func() ledger.State {
+		all := endowed()
+		b, r := &all.Budgets[1], &all.Rows[0]
+		b.Name, b.Why.Text, b.Why.Who, b.Note.Text, r.Host, r.Run, r.People.Run, r.People.Who = evil, evil, evil, evil, "other.test", evil, evil, evil
+		return all
+	})
 	browser := browsertest.Start(t)
 	name := "#/run/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E"
-	for _, path := range []string{"#/", name, name + "/labels", name + "/fleet", "#/compare?base=run:" + "%3Cimg%20src%3Dx%3E" + "&other=run:a"} {
+	for _, path := range []string{"#/", name, name + "/labels", name + "/fleet", "#/endpoints", "#/compare?base=run:" + "%3Cimg%20src%3Dx%3E" + "&other=run:a"} {
 		tab := browser.Visit(t, s.URL+"/"+path, browsertest.Look{Width: 400, Height: 800})
 		tab.Until(`document.body.innerText.includes("<img src=x")`)
 		if n := browsertest.Value[int](tab, `document.querySelectorAll("img, iframe, body script, [onerror]").length`); n > 0 {

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -42,6 +43,7 @@ type Server struct {
 	Options
 	hub      *Hub
 	runs     cached[[]run.Entry]
+	ledger   cached[ledger.State]
 	sessions sessions
 	origins  *http.CrossOriginProtection
 	handler  http.Handler
@@ -79,7 +81,7 @@ func New(o Options) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Server{Options: o, hub: newHub(ctx, o.Connect, "loadctl "+o.Version, o.Control), origins: http.NewCrossOriginProtection(), ctx: ctx, stop: stop}
 	s.sessions = newSessions(o.Key)
-	s.runs.load = s.hub.Runs
+	s.runs.load, s.ledger.load = s.hub.Runs, s.hub.Ledger
 	handler, err := s.routes()
 	if err != nil {
 		stop()

@@ -25,6 +25,7 @@ type stage struct {
 	runs   []run.Entry       // the list
 	others map[string][]byte // further answers, by path and query
 	mu     sync.Mutex
+	mux    *http.ServeMux
 }
 
 // newStage starts a stage, which ends with the test.
@@ -32,6 +33,7 @@ func newStage(t testing.TB, whole func() Frame) *stage {
 	t.Helper()
 	s := &stage{whole: whole, frames: make(chan []byte), others: map[string][]byte{}}
 	mux := http.NewServeMux()
+	s.mux = mux
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { s.file(w, "index.html") })
 	mux.HandleFunc("GET /web/{name}", func(w http.ResponseWriter, r *http.Request) { s.file(w, r.PathValue("name")) })
 	mux.HandleFunc("GET /api/v1/runs", func(w http.ResponseWriter, _ *http.Request) {
@@ -52,6 +54,9 @@ func newStage(t testing.TB, whole func() Frame) *stage {
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s
 }
+
+// handle adds what a test answers itself.
+func (s *stage) handle(pattern string, serve http.HandlerFunc) { s.mux.HandleFunc(pattern, serve) }
 
 // file serves a file of the page.
 func (s *stage) file(w http.ResponseWriter, name string) {

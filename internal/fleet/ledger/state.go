@@ -21,6 +21,9 @@ type State struct {
 	Quiet   time.Time
 	Budgets []Budget // by name; also those that were removed
 	Rows    []Row    // by host and run
+	Queue   []Place  // of runs that wait for room, the first one first
+
+	left []string // fields of the line that nobody renews
 }
 
 // A Budget is what all runs together may send, and what people say about it.
@@ -59,9 +62,9 @@ func (r Row) Since() time.Time {
 
 // List reads the ledger. It changes nothing. Rows that are over are left out.
 func (l Ledger) List(ctx context.Context) (State, error) {
-	var budgets, rows *redis.MapStringStringCmd
+	var budgets, rows, queue *redis.MapStringStringCmd
 	_, err := l.Client.Pipelined(ctx, func(p redis.Pipeliner) error {
-		budgets, rows = p.HGetAll(ctx, budgetsKey), p.HGetAll(ctx, rowsKey)
+		budgets, rows, queue = p.HGetAll(ctx, budgetsKey), p.HGetAll(ctx, rowsKey), p.HGetAll(ctx, queueKey)
 		return nil
 	})
 	var s State
@@ -71,6 +74,7 @@ func (l Ledger) List(ctx context.Context) (State, error) {
 	if err != nil {
 		return s, explain("read the budgets", err)
 	}
+	s.readQueue(queue.Val())
 	if err := s.readBudgets(budgets.Val()); err != nil {
 		return s, err
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/removal"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
@@ -32,7 +33,7 @@ func TestReportDescribesTheRun(t *testing.T) {
 		b.must(r.Pause(t.Context()))
 		b.must(r.Pause(t.Context())) // changes nothing
 		b.must(r.Resume(t.Context()))
-		if _, err := r.Remove(t.Context(), "b", true); err != nil {
+		if _, err := removal.Worker(t.Context(), r, "b", true); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.Abort(t.Context(), ""); err != nil {

@@ -74,6 +74,10 @@ func TestEveryKeyExpires(t *testing.T) {
 			t.Errorf("%d keys exist", n)
 		}
 		b.publish(r, 2, seriesOf(1))
+		if err := storeAnswers(t.Context(), r, 1, map[string]record.Value{"cpu": record.Answer(1)}); err != nil {
+			t.Fatal(err)
+		}
+		live("with answers to queries")
 		for _, key := range r.Keys.All() {
 			if !b.client.PExpire(t.Context(), key, time.Minute).Val() {
 				t.Errorf("there is no key %s", key)

@@ -32,17 +32,19 @@ const (
 	judgeLimit  = 2500 * time.Millisecond // for all calls of one look: seven in a row of up to 300 ms each
 )
 
-// Judge stops the run when a threshold says so, and lowers its rate or raises it again when its guards say so. Every worker
-// of the run calls it. It returns when ctx ends, or when the run is over. One worker judges at a time, but two do no harm: a
-// run is stopped once, and a step of a guard is void if a command came in between. The judge reads what all workers have
-// published, over the connection that aside opens.
+// Judge stops the run when a threshold says so, lowers its rate or raises it again when its guards say so, and asks its
+// queries. Every worker of the run calls it. It returns when ctx ends, or when the run is over. One worker judges at a time,
+// but two do no harm: a run is stopped once, and a step of a guard is void if a command came in between. The judge reads
+// what all workers have published, over the connection that aside opens.
 func Judge(ctx context.Context, r *run.Run, me string, aside func(context.Context) (*run.Run, error), log *slog.Logger) {
 	all, err := r.Spec.Conditions()
 	all = slices.DeleteFunc(all, func(t threshold.Threshold) bool { return t.Abort == 0 && !t.Guards() })
-	if err != nil || len(all) == 0 {
+	if err != nil || len(all) == 0 && len(r.Spec.Queries) == 0 {
 		return
 	}
-	j := judge{own: r, aside: aside, me: me, thresholds: all, guards: guardsOf(r.Spec, all), log: log}
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	j := judge{own: r, aside: aside, me: me, thresholds: all, guards: guardsOf(r.Spec, all), log: log, asker: newAsker(asking, r.Spec, log)}
 	for ctx.Err() == nil {
 		began := time.Now()
 		limit, cancel := context.WithTimeout(ctx, judgeLimit)
@@ -83,6 +85,7 @@ type judge struct {
 	guards     *guard.Guards // those among them that lower the rate
 	refused    bool          // their last step up found no room at the endpoint
 	log        *slog.Logger
+	asker      *asker // nil = the run has no queries
 	failures   outage.Series
 	took       time.Duration // of the last look
 
@@ -112,6 +115,10 @@ func (j *judge) look(ctx context.Context) (over bool, next time.Duration, err er
 	case !s.EndedAt.IsZero():
 		return true, 0, nil
 	case s.StartedAt.IsZero():
+		return false, judgeEvery, nil
+	}
+	j.asker.turn(j.run, s)
+	if len(j.thresholds) == 0 {
 		return false, judgeEvery, nil
 	}
 	since := s.Now().Sub(s.StartedAt)
@@ -252,6 +259,9 @@ func (j *judge) stretch(ctx context.Context, s *run.State, second int64, missing
 	}
 	from := max(stretch.Begin, stretch.End-j.span(width))
 	if stretch.Points, err = j.points(ctx, s, from/width*width, stretch.End); err != nil {
+		return stretch, false, err
+	}
+	if stretch.Answers, err = j.answers(ctx, from/width*width, stretch.End); err != nil {
 		return stretch, false, err
 	}
 	stretch.Missing = missing || lostSince(s, s.StartedAt.Add(time.Duration(from-latest(s))*time.Second), j.run.Spec.PermitFor)

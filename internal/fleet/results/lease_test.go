@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/removal"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/proof/await"
@@ -49,7 +50,7 @@ func TestSlotsAfterLeaseExpiryAreSkipped(t *testing.T) {
 			(&member{bed: b, run: r, id: "w", server: r.Leases(b.client), holder: lease.NewHolder("w", "next", 1)}).renew()
 		},
 		"it is removed": func(b *bed, r *run.Run) {
-			if _, err := r.Remove(b.Context(), "w", true); err != nil {
+			if _, err := removal.Worker(b.Context(), r, "w", true); err != nil {
 				b.Fatal(err)
 			}
 		},

@@ -98,6 +98,10 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	if in.Thresholds, err = r.Spec.Conditions(); err != nil {
 		return in, 0, spec.Broken(r.Name, err.Error())
 	}
+	in.Queries, in.QueryStale = r.Spec.Queries, r.Spec.Stale()
+	if in.Values, err = readAnswers(ctx, r); err != nil {
+		return in, 0, err
+	}
 	if !s.Restored.IsZero() {
 		in.Missing = append(in.Missing, restoredNote(s.Restored))
 	}

@@ -14,7 +14,7 @@ import (
 const deliveredAtOnce = 32
 
 // Deliver makes the runs of these rows obey the ledger now, and not only when their judges ask it, up to 3 s later. It
-// returns when each has, or cannot be reached. Judges do what it could not.
+// returns when each has, and has reported it, or cannot be reached. Judges do what it could not.
 func Deliver(ctx context.Context, client rdb.Client, rows []ledger.Row) error {
 	free, errs := make(chan struct{}, deliveredAtOnce), make([]error, len(rows))
 	var all sync.WaitGroup
@@ -34,6 +34,11 @@ func deliver(ctx context.Context, client rdb.Client, row ledger.Row) error {
 	if err != nil || r.UID != row.Run {
 		return err
 	}
-	_, err = NewKeeper(r).Renew(ctx, true)
-	return err
+	k := NewKeeper(r)
+	for _, tell := range []bool{true, false} { // the second renewal tells the ledger that the run knows the change
+		if over, err := k.Renew(ctx, tell); err != nil || over {
+			return err
+		}
+	}
+	return nil
 }

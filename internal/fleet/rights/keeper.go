@@ -17,6 +17,7 @@ type Keeper struct {
 	Ledger ledger.Ledger
 
 	shares []share
+	line   *line // of a run that is not made yet; nil = it is there
 }
 
 // NewKeeper returns a keeper of a run's rights.

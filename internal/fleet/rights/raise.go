@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/reserve"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // Raise gets the run the right to a peak, slots per 1,000,000 s. A *RoomError says that there is no room.
@@ -39,7 +41,7 @@ func (k Keeper) raise(ctx context.Context, want func(*stored) (peak int64)) erro
 		}
 		readings, hold := k.readings(s)
 		for i, r := range readings {
-			g, err := k.ask(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
+			g, err := k.more(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
 			if err != nil {
 				return err
 			}
@@ -69,31 +71,42 @@ func Change(ctx context.Context, r *run.Run, change func() (run.Change, error)) 
 	}
 }
 
-// Create is run.Create for a run that needs rights. It reserves the peak of the plan before it makes the run.
+// more asks for more. Who has to wait for others gets the answer that there is no room.
+func (k Keeper) more(ctx context.Context, a reserve.Ask, h held) (reserve.Grant, error) {
+	if a.Want > a.Right.Rate {
+		before, err := k.Ledger.Before(ctx, ledger.Place{Host: a.Host, Run: a.Run, Entered: k.line.entered()})
+		if err != nil || len(before) > 0 {
+			return reserve.Grant{Status: "FULL"}, err
+		}
+	}
+	return k.ask(ctx, a, h)
+}
+
+// Create is [Wait.Create] of a run that waits for no room.
 func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec, o run.Options) (*run.Run, bool, error) {
-	o.Reserve = first
-	return run.Create(ctx, client, name, asked, o)
+	return Wait{}.Create(ctx, client, name, asked, o)
 }
 
 // first asks for the rights of a run that is not made yet.
-func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
-	k := NewKeeper(r)
+func (k Keeper) first(ctx context.Context) (reservation, error) {
+	r := k.Run
 	if len(k.shares) == 0 { // it sends to no host
-		return run.Reserved{Release: func() {}}, nil
+		return reservation{release: func() {}}, nil
 	}
 	s, err := read(ctx, r)
 	if err != nil {
-		return run.Reserved{}, err
+		return reservation{}, err
 	}
 	s.burst, s.ends = r.Spec.Burst, reserve.Endless
 	plan, err := r.Spec.Plan()
 	if err != nil {
-		return run.Reserved{}, err
+		return reservation{}, err
 	}
-	peak := run.PeakOf(plan)
+	peak := (&lease.Plan{Pieces: plan.Pieces}).Peak()
 	readings, hold := k.readings(s)
 	for i, r := range readings {
-		g, err := k.ask(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
+		hold[i].Raised = s.now
+		g, err := k.more(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
 		if err == nil && g.Status != "OK" {
 			err = k.noRoom(ctx, k.shares[i], s.burst, peak, g)
 		}
@@ -105,11 +118,12 @@ func first(ctx context.Context, r *run.Run) (run.Reserved, error) {
 		}
 		if err != nil {
 			k.release(hold)
-			return run.Reserved{}, err
+			return reservation{}, err
 		}
 	}
 	b := k.bound(s, hold)
-	return run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest, Release: func() { k.release(hold) }}, nil
+	right := run.Reserved{Rights: packed(hold), Allow: b.allow, Ends: b.ends, Identity: s.identity, Latest: s.now + latest}
+	return reservation{right, func() { k.release(hold) }}, nil
 }
 
 // release gives back the rows of a run that was not made. Else they end by themselves.

@@ -31,7 +31,7 @@ type Change struct {
 // command runs one command. Its id makes repetitions harmless, so after a lost reply it is sent again. to is the new
 // value: pieces, as pacer.JoinPieces writes them, or a burst.
 func (r *Run) command(ctx context.Context, kind, what, to string, expected int64) (Change, error) {
-	if err := r.checkKeys(ctx); err != nil {
+	if err := r.CheckKeys(ctx); err != nil {
 		return Change{}, err
 	}
 	return r.send(ctx, NewID(), kind, what, to, expected)

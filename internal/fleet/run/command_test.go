@@ -422,9 +422,7 @@ func TestStopWaitsForPermits(t *testing.T) {
 		r, _ := b.create("x", losing(spec.LossPermit, permit, 0), Options{})
 		b.member(r, "a").renew()
 		dead := b.member(r, "b").start()
-		if _, err := r.Remove(t.Context(), "a", true); err != nil {
-			t.Fatal(err)
-		}
+		b.remove(r, "a")
 		dead.renew()
 		var reported []Pending
 		b.must(r.Stop(t.Context(), func(those []Pending) { reported = append(reported, those...) }))
@@ -449,9 +447,7 @@ func TestStopEndsWhenTheDeadAreRemoved(t *testing.T) {
 			if len(those) != 1 || those[0].Lease < spec.MaxPermitFor/2 {
 				t.Errorf("waits for %v", those)
 			}
-			if _, err := r.Remove(t.Context(), "w", true); err != nil {
-				t.Error(err)
-			}
+			b.remove(r, "w")
 		}))
 	})
 }
@@ -466,9 +462,10 @@ func TestStopCannotConfirm(t *testing.T) {
 		if !c.Changed || b.state(r).Phase != "stopped" {
 			t.Errorf("%+v, phase %s", c, b.state(r).Phase)
 		}
-		if _, err := r.Remove(t.Context(), "w", false); err != nil {
-			t.Fatal(err)
+		if !b.missed(r, "w") {
+			t.Error("loadctl workers rm would refuse to remove it")
 		}
+		b.remove(r, "w")
 		b.must(r.Stop(t.Context(), nil))
 	})
 }

@@ -83,9 +83,9 @@ type Run struct {
 type Options struct {
 	By  string // program and version that creates the run, for the report; "" = unknown
 	New bool   // replace a run of this name that has ended
-	// Reserve gets the right to send for a run that is not made yet. nil = the run needs none.
-	Reserve func(context.Context, *Run) (Reserved, error)
-	Keep    time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
+	// Make makes the state of a run that needs a right to send: it gets the right, and calls the Maker. nil = the run needs none.
+	Make func(context.Context, *Run, Maker) error
+	Keep time.Duration // how long the state outlives the last contact; 0 = DefaultKeep
 }
 
 // DefaultKeep is how long a run's keys live without any contact.
@@ -136,7 +136,7 @@ func Create(ctx context.Context, client rdb.Client, name string, asked spec.Spec
 		return nil, false, &DifferentError{Name: name, Lines: lines}
 	}
 	if !created && r.Ended.IsZero() {
-		if err := r.checkKeys(ctx); err != nil {
+		if err := r.CheckKeys(ctx); err != nil {
 			return nil, false, err
 		}
 		kept, err := client.HGet(ctx, keys.Budget, "keep").Result()

@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
+	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
 )
@@ -78,6 +79,8 @@ func TestAnotherSpecIsRefused(t *testing.T) {
 			"window: 1s there, 2s here":                     func(s *spec.Spec) { s.Window = 2 * time.Second },
 			"spread: true there, false here":                func(s *spec.Spec) { s.Together = true },
 			"thresholds: none there, errors:rate<1%, rate":  func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1%", "rate:rate>1"} },
+			"queries: none there, a=b, c=d here":            func(s *spec.Spec) { s.Queries = []report.Query{{Name: "a", PromQL: "b"}, {Name: "c", PromQL: "d"}} },
+			"query-stale: 30s there, 1m0s here":             func(s *spec.Spec) { s.QueryStale = time.Minute },
 			"header Authorization differs":                  func(s *spec.Spec) { s.Target.Headers[0].Value = "Bearer other" },
 			"body differs":                                  func(s *spec.Spec) { s.Target.Body = []byte("other") },
 			"user or password of url differs":               func(s *spec.Spec) { s.Target.URL = "http://user:other@127.0.0.1:8080/" },
@@ -144,6 +147,8 @@ func vary(t *testing.T, f reflect.Value) {
 		f.Set(reflect.ValueOf([]targets.Flow{{Name: "x"}}))
 	case []rows.Source:
 		f.Set(reflect.ValueOf([]rows.Source{{Name: "x"}}))
+	case []report.Query:
+		f.Set(reflect.ValueOf([]report.Query{{Name: "x"}}))
 	case pacer.Rate:
 		f.Set(reflect.ValueOf(pacer.PerSecond(7)))
 	default:
@@ -169,6 +174,8 @@ func TestSpecsWrittenDifferently(t *testing.T) {
 		{spec.Spec{Stages: []string{"1m:1k"}}, spec.Spec{Stages: []string{"60s:1000"}}, true},
 		{spec.Spec{Stages: []string{"1m:1k"}}, spec.Spec{Stages: []string{"30s:1k", "30s:1k"}}, false},
 		{spec.Spec{Stages: []string{"1m:1k"}}, spec.Spec{Stages: []string{"61s:1k"}}, false},
+		{spec.Spec{}, spec.Spec{QueryStale: spec.DefaultQueryStale}, true},
+		{spec.Spec{Queries: []report.Query{{Name: "a", PromQL: "b"}}}, spec.Spec{Queries: []report.Query{{Name: "a", PromQL: "c"}}}, false},
 		{spec.Spec{Profile: "sine:mean=1k,amplitude=400,period=1m"}, spec.Spec{Profile: "sine:period=60s,mean=1000,amplitude=0.4k"}, true},
 		{spec.Spec{Profile: "steps:from=1,to=5,by=1,every=1s"}, spec.Spec{Profile: "steps:from=1,to=5,by=2,every=1s"}, false},
 		{spec.Spec{Thresholds: []string{"latency:med<250"}}, spec.Spec{Thresholds: []string{"latency : p(50) < 0.25s"}}, true},

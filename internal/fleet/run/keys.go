@@ -21,6 +21,8 @@ type Keys struct {
 	Control string // channel of wake-ups
 	// Followed by :UID: a note to workers that a run was removed.
 	Removed string
+	// Answers to the queries of the run, by points of its series (lua/value.lua); there is none without queries.
+	Values string
 	// Who judges the run while it is active; it expires by itself.
 	Judge string
 	// Who keeps the run's rights; it expires by itself.
@@ -35,7 +37,7 @@ func KeysOf(name string) Keys {
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Due: key("due"), ByLoad: key("byload"), Unowned: key("unowned"), Laws: key("laws"),
 		Log: key("log"), Events: key("events"), Totals: key("totals"), Snapshots: key("snapshots"), Series: key("series"),
-		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"), Keeper: key("keeper"),
+		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"), Values: key("values"), Keeper: key("keeper"),
 	}
 }
 
@@ -49,11 +51,16 @@ func (k Keys) Change() []string {
 
 // All returns every key that lives as long as the run.
 func (k Keys) All() []string {
+	return append(k.state(), k.Values)
+}
+
+// state returns all of them but the answers to queries.
+func (k Keys) state() []string {
 	return append(k.Change(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Data)
 }
 
 // Make returns the KEYS of the script that makes a run.
-func (k Keys) Make() []string { return append(k.All(), k.Stopped, k.Limiter) }
+func (k Keys) Make() []string { return append(k.state(), k.Stopped, k.Limiter, k.Values) }
 
 // ValidateName accepts the name of a run or the id of a worker: 1 to 64 letters, digits, dots, dashes and
 // underscores.

@@ -191,6 +191,8 @@ func (a *reading) parseLaws(t stateText) error {
 		}
 	}
 	a.commanded, a.Forgetful = a.core["command"], a.core["tf"] > 0
+	a.Frozen = a.core["frozen"] > 0
+	a.NoRight = !a.Frozen && (a.core["peak"] > a.core["allow"] || a.core["rightEnds"] <= a.now.UnixMicro())
 	a.parsePhase()
 	return nil
 }

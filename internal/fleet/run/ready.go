@@ -15,7 +15,7 @@ import (
 // missing. A running worker calls again while Redis refuses, because that may pass. What was wrong before it began
 // should be said before it begins.
 func (r *Run) Ready(ctx context.Context) error {
-	if err := r.checkKeys(ctx); err != nil {
+	if err := r.CheckKeys(ctx); err != nil {
 		return err
 	}
 	if err := writable(ctx, r.Client, r.Name); err != nil {
@@ -42,12 +42,12 @@ func (r *Run) MemoryAdvice(ctx context.Context) string {
 	return link.MemoryAdvice(writable(ctx, r.Client, r.Name))
 }
 
-// checkKeys refuses a run if one of its keys has the wrong type: a script would end in the middle of its writes.
-func (r *Run) checkKeys(ctx context.Context) error {
+// CheckKeys refuses a run if one of its keys has the wrong type: a script would end in the middle of its writes.
+func (r *Run) CheckKeys(ctx context.Context) error {
 	k := r.Keys
 	types := map[string]string{
 		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.ByLoad: "zset", k.Unowned: "zset", k.Laws: "hash", k.Log: "list",
-		k.Events: "stream", k.Totals: "hash", k.Snapshots: "stream", k.Series: "hash", k.Data: "hash",
+		k.Events: "stream", k.Totals: "hash", k.Snapshots: "stream", k.Series: "hash", k.Data: "hash", k.Values: "hash",
 	}
 	found := map[string]*redis.StatusCmd{}
 	_, err := r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {

@@ -79,7 +79,7 @@ const removedFor = time.Hour
 func (r *Run) idle(ctx context.Context) error {
 	s, err := r.State(ctx)
 	if err == nil && !s.quiet(r.Spec) {
-		err = r.checkKeys(ctx) // else loadctl stop could do nothing
+		err = r.CheckKeys(ctx) // else loadctl stop could do nothing
 	}
 	switch {
 	case errors.Is(err, spec.ErrBroken):

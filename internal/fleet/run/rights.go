@@ -5,12 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/loadctl/loadctl/internal/fleet/spec"
-	"github.com/loadctl/loadctl/pacer/lease"
 )
 
 // Reserved is the right to send of a run that is to be made, as lua/make.lua takes it.
@@ -19,7 +15,6 @@ type Reserved struct {
 	Allow, Ends int64
 	Identity    string // of the server that was read before the ledger was asked
 	Latest      int64  // when the run must be made, µs
-	Release     func() // gives it back
 }
 
 // RightError says that the run has no right to send at a peak, slots per 1,000,000 s.
@@ -35,49 +30,28 @@ func (e *RightError) Error() string {
 // ErrFrozen says that nobody may send at an endpoint of the run.
 var ErrFrozen = fmt.Errorf("its endpoint is frozen; loadctl budget ls says why, loadctl budget thaw ends it")
 
-// makeNew makes the state of a run with its right to send, or finds an existing run. A run that is there needs no right: it
-// has one.
-func (r *Run) makeNew(ctx context.Context, text string, replace int, o Options) ([]string, error) {
-	make := func(right Reserved) ([]string, error) {
-		return r.makeState(ctx, r.Client, r.Spec, text, replace, o.Keep, right, nil)
+// A Maker makes the state of a run with a right to send, or finds an existing run. The status is that of lua/make.lua:
+// CREATED, EXISTS, BROKEN, or RESERVE if nothing is made because the right is too old or none.
+type Maker func(Reserved) (status string, err error)
+
+// makeNew makes the state of a run, with a right to send if it needs one, or finds an existing run. The reply is that of the
+// make script.
+func (r *Run) makeNew(ctx context.Context, text string, replace int, o Options) (reply []string, err error) {
+	make := func(right Reserved) (string, error) {
+		made, err := r.makeState(ctx, r.Client, r.Spec, text, replace, o.Keep, right, nil)
+		if err != nil || len(made) == 0 {
+			return "", err
+		}
+		reply = made
+		return made[0], nil
 	}
-	if o.Reserve == nil {
-		return make(Reserved{})
+	if o.Make == nil {
+		_, err = make(Reserved{})
+	} else {
+		err = o.Make(ctx, r, make)
 	}
-	for {
-		reply, err := make(Reserved{Rights: noRight})
-		if err != nil || !lacksRight(reply) {
-			return reply, err
-		}
-		right, err := o.Reserve(ctx, r)
-		if err != nil { // maybe another process was quicker, and has the room
-			for deadline := time.Now().Add(otherMakes); lacksRight(reply) && time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(otherMakes / 20) {
-				if again, other := make(Reserved{Rights: noRight}); other == nil {
-					reply = again
-				}
-			}
-			if lacksRight(reply) {
-				return nil, err
-			}
-			return reply, nil
-		}
-		if reply, err = make(right); err != nil || reply[0] != "CREATED" {
-			right.Release()
-		}
-		if err != nil || !lacksRight(reply) {
-			return reply, err
-		}
-	}
+	return reply, err
 }
-
-// noRight makes no run: it only finds one that is there.
-const noRight = "none"
-
-// lacksRight reports whether the make script wants the right to be asked for.
-func lacksRight(reply []string) bool { return len(reply) > 0 && reply[0] == "RESERVE" }
-
-// otherMakes is how long another process needs at most from the reservation until its run is there.
-const otherMakes = 500 * time.Millisecond
 
 // rightsMessage is the beginning of a message with the rights of a run (lua/right.lua).
 const rightsMessage = "rights "
@@ -109,6 +83,3 @@ func (r *Run) knownRights() string {
 	}
 	return "[]"
 }
-
-// PeakOf returns the highest rate of a plan, slots per 1,000,000 s.
-func PeakOf(p spec.Plan) int64 { return (&lease.Plan{Pieces: p.Pieces}).Peak() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -243,6 +244,23 @@ func (b *bed) stop(r *Run, workers ...*member) {
 	await.True(b, "the stop", func() bool { s := b.state(r); return !s.EndedAt.IsZero() && s.Now().After(s.EndedAt) })
 	for _, w := range workers {
 		w.halt()
+	}
+}
+
+// missed reports whether a worker may be removed: it has missed its calls.
+func (b *bed) missed(r *Run, id string) bool {
+	b.Helper()
+	s := b.state(r)
+	return slices.ContainsFunc(s.Workers, func(w Worker) bool { return w.ID == id && s.now.Sub(w.LastSeen) >= s.Missed() })
+}
+
+// remove takes a worker out of the run when it has missed its calls, as package removal does.
+func (b *bed) remove(r *Run, id string) {
+	b.Helper()
+	await.True(b, "its silence", func() bool { return b.missed(r, id) })
+	status, err := lua.Remove().Run(b.Context(), b.client, r.Keys.Change(), r.UID, r.Keys.Control, id, Who()).Text()
+	if err != nil || status != "OK" {
+		b.Fatalf("remove %s: %s, %v", id, status, err)
 	}
 }
 

@@ -39,6 +39,10 @@ type State struct {
 	Workers []Worker `json:"workers"`
 	Limiter string   `json:"limiter,omitempty"` // in words, with the burst in force; absent = only the schedule
 
+	// What its rights at endpoints that other runs share make of it (docs/adr/0045-endpoint-budgets.md).
+	Frozen  bool `json:"-"` // nobody may send at one of its endpoints
+	NoRight bool `json:"-"` // it has no right to send at its rates: it is granted nothing until the ledger has answered
+
 	LastRate  float64   `json:"-"` // the rate last in force
 	Restored  time.Time `json:"-"` // when the lost state was restored; zero = never
 	Forgetful bool      `json:"-"` // a failover or a loss has forgotten who owned slots
@@ -101,6 +105,9 @@ func (s *State) Unclaimed() bool { return !s.unclaimed.IsZero() }
 // Process names one process of a worker, as its snapshots do.
 func (w Worker) Process() string { return w.ID + "/" + w.Incarnation }
 
+// Gone reports whether the worker takes no part any more, by its own word or by a user's.
+func (w Worker) Gone() bool { return w.State == "left" || w.State == "stopped" || w.State == "removed" }
+
 // State reads the run's state.
 func (r *Run) State(ctx context.Context) (*State, error) { return r.read(ctx, readAll) }
 
@@ -150,8 +157,8 @@ func TimeOf(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// missed returns how long a member is silent before it is missed: three renewals.
-func (s *State) missed() time.Duration { return 3 * s.every }
+// Missed returns how long a member is silent before it is missed: three renewals.
+func (s *State) Missed() time.Duration { return 3 * s.every }
 
 // unnoticed is how much longer it may be silent if no other member has called since and noticed.
 const unnoticed = 300 * time.Millisecond

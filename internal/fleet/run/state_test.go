@@ -146,8 +146,8 @@ func TestLargeFleets(t *testing.T) {
 			default:
 				want = "lost"
 			}
-			if a.missed() != c.missed || w.State != want {
-				t.Errorf("%d members: missed after %v, want %v; silent for %v one is %s", c.members, a.missed(), c.missed, silent, w.State)
+			if a.Missed() != c.missed || w.State != want {
+				t.Errorf("%d members: missed after %v, want %v; silent for %v one is %s", c.members, a.Missed(), c.missed, silent, w.State)
 			}
 		}
 	}

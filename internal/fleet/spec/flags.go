@@ -203,12 +203,17 @@ func (f *flagList) limiter(s Spec) {
 	f.set("--debt", s.Debt)
 }
 
-// toMeet adds the thresholds.
+// toMeet adds the thresholds, and the queries that they may be about.
 func (f *flagList) toMeet(s Spec) {
 	for _, threshold := range s.Thresholds {
 		f.add("--threshold", threshold, "")
 	}
 	f.time("--warmup", s.Warmup, 0)
+	f.add("--prometheus", s.Prometheus, "")
+	for _, query := range s.queries() {
+		f.add("--query", query, "")
+	}
+	f.time("--query-stale", s.Stale(), DefaultQueryStale)
 }
 
 // Describe returns what the spec alone says of the run.

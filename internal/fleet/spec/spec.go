@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/wire"
 )
@@ -75,6 +76,11 @@ type Spec struct {
 	// Conditions that the run must meet, as threshold.Parse reads them. The warm-up does not count.
 	Thresholds []string      `json:"thresholds,omitempty"`
 	Warmup     time.Duration `json:"warmup_ns,omitempty"`
+
+	// What the worker that judges asks a Prometheus about the endpoint.
+	Prometheus string         `json:"prometheus,omitempty"` // its URL; "" = there are no queries
+	Queries    []report.Query `json:"queries,omitempty"`
+	QueryStale time.Duration  `json:"query_stale_ns,omitempty"` // 0 = DefaultQueryStale
 
 	// A limiter for grants, in addition to the schedule.
 	Limiter string `json:"limiter,omitempty"` // of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
@@ -203,7 +209,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateThresholds())
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateQueries(), s.validateThresholds())
 }
 
 // ValidateSchedule checks the rate over time and the duration, and nothing else.
@@ -299,6 +305,9 @@ func (s Spec) Diff(o Spec) []string {
 		line("thresholds", list(s.Thresholds), list(o.Thresholds))
 	}
 	line("warmup", s.Warmup, o.Warmup)
+	line("prometheus", cmp.Or(s.Prometheus, none), cmp.Or(o.Prometheus, none))
+	line("queries", list(s.queries()), list(o.queries()))
+	line("query-stale", s.Stale(), o.Stale())
 	line("limiter", s.limiterName(), o.limiterName())
 	// Not the one in force, which set-burst changes.
 	line("burst that it was created with", given(s.Burst), given(o.Burst))

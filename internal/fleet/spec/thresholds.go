@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/threshold"
 )
@@ -52,6 +53,8 @@ func (s Spec) validateThresholds() error {
 			return fmt.Errorf("--threshold %q and --warmup: steps have no values over time, so no warm-up can be left out; remove one of the two", t.Text)
 		case s.Warmup > 0 && !t.OverTime():
 			return fmt.Errorf("--threshold %q and --warmup: %s has no values over time, so no warm-up can be left out; remove one of the two", t.Text, t.Metric)
+		case t.Query != "" && !slices.ContainsFunc(s.Queries, func(q report.Query) bool { return q.Name == t.Query }):
+			return fmt.Errorf("--threshold %q: there is no query %s; %s", t.Text, t.Query, s.knownQueries(t.Query))
 		case t.Over > 0 && s.Length() > 0 && s.Warmup+t.Over > s.Length():
 			return fmt.Errorf("--threshold %q: the run takes %v, %v of them warm-up; give a window that fits", t.Text, s.Length(), s.Warmup)
 		case s.Max && (t.Metric == "dropped" || t.Metric == "lag"):

@@ -37,7 +37,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded, "asking": asking,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -435,8 +435,15 @@ func budgeted(o *outputs) {
 	o.await("loadctl budget ls", func(doc any) bool {
 		return one(is("down_to", number(40)))(doc.(map[string]any)["rows"])
 	})
-	ask(ask(run, checkout), checkout)
+	run = ask(ask(run, checkout), checkout)
 	o.result(cut)
+	next := o.begin(0, "loadctl create next --url http://api.example.com:443/ --qps 20 --wait-budget 1h")
+	o.await("loadctl budget show api.example.com", func(doc any) bool {
+		return one(is("run", "next"))(doc.(map[string]any)["waiting"])
+	})
+	run.Want = 0
+	ask(run, checkout)
+	o.result(next)
 	for _, command := range []string{"freeze www --why incident", "thaw www", "freeze www --why incident", "set gone 1", "rm gone"} {
 		o.print("loadctl budget " + command + " --timeout 10m")
 	}

@@ -224,7 +224,10 @@ func TestIssuerIsKilled(t *testing.T) {
 		scripts int32 // that the command calls at least
 		settled func(b *shared) bool
 	}{
-		"set-rate": {[]string{"set-rate", "x", "900"}, 5, func(b *shared) bool { rate := b.sends("x"); return b.holds()["x"] == rate && (rate == 300 || rate == 900) }},
+		"set-rate": {[]string{"set-rate", "x", "900"}, 5, func(b *shared) bool {
+			rate := b.sends("x")
+			return b.holds()["x"] == rate && (rate == 300 || rate == 900)
+		}},
 		"create": {[]string{"create", "y", "--url", "URL", "--qps", "500", "--min-workers", "1"}, 4, func(b *shared) bool {
 			_, _, code := b.try("status", "y")
 			return b.holds()["y"] == map[bool]int64{true: 500}[code == 0]

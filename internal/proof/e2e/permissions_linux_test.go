@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/console/doctor"
+	"github.com/loadctl/loadctl/internal/fleet/ledger"
+	"github.com/loadctl/loadctl/internal/fleet/ledger/ledgertest"
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
@@ -76,6 +78,9 @@ func rare() []string { return []string{"select", "cluster|slots", "hincrby", "pu
 func TestWorkerPermissions(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
+	if _, err := ledgertest.Calm(t, b.redis.Client()).Set(t.Context(), "*", 1e12, false, ledger.Note{}); err != nil {
+		t.Fatal(err)
+	}
 	b.enter("worker", doctor.WorkerPermissions)
 	admin := b.redis.Client()
 	var all []*process

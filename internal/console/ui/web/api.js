@@ -15,7 +15,15 @@ export function read(path) {
 
 // command sends a command to a run.
 export function command(run, name, body = {}) {
-  return ask(`${runPath(run)}/${name}`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  return post(`${runPath(run)}/${name}`, body);
+}
+
+// budgetsPath is where the budgets are.
+export const budgetsPath = "/api/v1/budgets";
+
+// changeBudget changes the budget of an endpoint: rate, freeze or thaw. It returns when all runs obey, or says for whom it waits.
+export function changeBudget(endpoint, name, body = {}) {
+  return post(`${budgetsPath}/${encodeURIComponent(endpoint)}/${name}`, body);
 }
 
 // runPath is where a run is.
@@ -26,6 +34,10 @@ export function runPath(run) {
 // archivePath is where an archive is.
 export function archivePath(name) {
   return "/api/v1/archives/" + encodeURIComponent(name);
+}
+
+function post(path, body) {
+  return ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 }
 
 async function ask(path, options) {

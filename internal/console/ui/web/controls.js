@@ -3,7 +3,7 @@ import { confirm } from "./dialog.js";
 import { element, say } from "./dom.js";
 import { rate } from "./format.js";
 import { requestsOf } from "./frames.js";
-import { button, fresh, section } from "./parts.js";
+import { button, field, fresh, section } from "./parts.js";
 
 /* controls are the hand on a run. Without the right to give commands all of them are disabled, and say why. tell(text) speaks to those who
    do not see the page. */
@@ -58,19 +58,6 @@ async function send(run, name, body, done, said, tell) {
   } finally {
     tell(said.textContent);
   }
-}
-
-// field is an input with its name.
-function field(label, placeholder, name) {
-  const box = element("label", "field");
-  const input = element("input");
-  input.name = name;
-  input.placeholder = placeholder;
-  input.autocomplete = "off";
-  input.spellcheck = false;
-  input.maxLength = 40;
-  box.append(element("span", "", label), input);
-  return { box, input };
 }
 
 // rateForm sets the rate: a typed one, or 10 % more or less than the newest one.

@@ -1,6 +1,7 @@
 import { element } from "./dom.js";
 import { clock, count } from "./format.js";
 import { cells, rows, section, table } from "./parts.js";
+import { endpointsLink } from "./route.js";
 
 const shown = 100;
 
@@ -10,9 +11,10 @@ export function events() {
   const none = element("p", "empty", "Nothing has happened yet.");
   const t = table("events", "Events", ["event", "#after", "UTC", "who", "what"]);
   const more = element("p", "hint");
-  const fill = rows(t.body, (e) => e.key, (line) => {
+  const fill = rows(t.body, (e) => e.key, (line, { e: event }) => {
     const set = cells(line, ["", "n", "", "", ""]);
-    return ({ e, after }) => set([e.kind, after, e.at.slice(11, 19), e.who, e.what ?? ""]);
+    line.cells[4].append(event.what ?? "", ...(byBudget(event) ? [" (", endpoints(), ")"] : []));
+    return ({ e, after }) => set([e.kind, after, e.at.slice(11, 19), e.who]);
   });
   box.append(none, t.box, more);
   return {
@@ -33,6 +35,16 @@ export function events() {
       more.textContent = `and ${count(items.length - shown)} older ones, in the report`;
     },
   };
+}
+
+// byBudget tells whether the budget of an endpoint has changed the run.
+const byBudget = (e) => ["scale", "pause", "resume"].includes(e.kind) && /\bits endpoint\b/.test(e.what ?? "");
+
+// endpoints is a link to the budgets.
+function endpoints() {
+  const a = element("a", "", "see Endpoints");
+  a.href = endpointsLink;
+  return a;
 }
 
 // sinceStart is a time after the start of the run; "" if that is unknown.

@@ -1,11 +1,12 @@
 import { comparePage } from "./compare.js";
 import { element } from "./dom.js";
+import { endpointsPage } from "./endpoints.js";
 import { parse } from "./route.js";
 import { runsPage } from "./runs.js";
 import { watched } from "./watched.js";
 
 // The live page: it shows what its address names, and follows it.
-const pages = { runs: runsPage, run: watched, archive: watched, compare: comparePage };
+const pages = { runs: runsPage, run: watched, archive: watched, compare: comparePage, endpoints: endpointsPage };
 const main = document.getElementById("main");
 const box = document.getElementById("news");
 const announce = document.getElementById("announce");

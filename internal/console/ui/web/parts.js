@@ -102,3 +102,16 @@ export function button(text, kind, press) {
   b.addEventListener("click", press);
   return b;
 }
+
+// field is an input with its name, for a text of at most some characters.
+export function field(label, placeholder, name, most = 40) {
+  const box = element("label", "field");
+  const input = element("input");
+  input.name = name;
+  input.placeholder = placeholder;
+  input.autocomplete = "off";
+  input.spellcheck = false;
+  input.maxLength = most;
+  box.append(element("span", "", label), input);
+  return { box, input };
+}

@@ -4,7 +4,7 @@ import { controls } from "./controls.js";
 import { counts } from "./counts.js";
 import { element } from "./dom.js";
 import { events } from "./events.js";
-import { errorsOverTime, latencyByPercentile, latencyOverTime, requestsOverTime } from "./lines.js";
+import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime } from "./lines.js";
 import { tiles } from "./tiles.js";
 import { judged, verdict } from "./verdict.js";
 
@@ -19,6 +19,16 @@ export function runView(root, name, tell) {
   const answers = element("div", "pair");
   const plots = [requests, latency, percentiles, errors].map(plotted);
   overTime.append(plots[0].box, plots[1].box);
+  const asked = new Map(); // the charts of queries, by name
+  const ask = ({ report }) => {
+    for (const q of report.queries ?? []) {
+      if (asked.has(q.name) || asked.size >= mostQueries) continue;
+      const plot = plotted(query(q));
+      asked.set(q.name, plot);
+      plots.push(plot);
+      overTime.append(plot.box);
+    }
+  };
   pair.append(plots[2].box, plots[3].box);
   const parts = [verdict(), tiles(), controls(name, tell), judged(), audit(),
     counts("Failed requests", "class", "No request failed.", (r) => r.errors), counts("Answers", "status", "There are no answers yet.", (r) => r.status_codes), events()];
@@ -28,7 +38,10 @@ export function runView(root, name, tell) {
   main.append(overTime, checks.box, sums.box, pair, answers, happened.box);
   root.append(phase.box, figures.box, side, main);
   return {
-    show: (frame) => [...parts, ...plots].forEach((p) => p.show(frame)),
+    show: (frame) => {
+      ask(frame);
+      [...parts, ...plots].forEach((p) => p.show(frame));
+    },
     end: () => plots.forEach((p) => p.end()),
   };
 }
@@ -39,6 +52,12 @@ const requests = {
   options: requestsOverTime,
 };
 const latency = { name: "latency", title: "Latency over time", hint: "Percentiles of each point, from the time a request was due to its end.", empty: whyNothing, options: latencyOverTime };
+const mostQueries = 20;
+const query = ({ name, promql }) => ({
+  name: "query", title: `Query ${name} over time`, hint: promql,
+  empty: ({ report }) => (report.series.some((s) => s.queries?.[name]) ? "" : "The query was not asked yet."),
+  options: (frame, time) => queryOverTime(frame, time, name),
+});
 const percentiles = {
   name: "percentiles", title: "Latency by percentile", hint: "Of the whole run. At p99, 1 request in 100 is slower.",
   empty: (frame) => (frame.curve ? "" : "No request has ended yet."), options: latencyByPercentile,

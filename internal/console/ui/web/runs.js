@@ -1,10 +1,8 @@
-import { read } from "./api.js";
 import { element, say } from "./dom.js";
 import { clock, count, rate } from "./format.js";
 import { cells, rows, section, table } from "./parts.js";
+import { poll } from "./poll.js";
 import { link } from "./route.js";
-
-const every = 2000; // ms
 
 // runsPage lists the runs and the archives.
 export function runsPage(root, route, shell) {
@@ -32,34 +30,15 @@ export function runsPage(root, route, shell) {
     saved.hidden = !all.archives?.length;
     shell.news(all.error ? "The runs cannot be read: " + all.error : "");
   };
-  return { accepts: (r) => r.kind === "runs", turn: () => {}, end: poll(show, shell.news) };
+  return { accepts: (r) => r.kind === "runs", turn: () => {}, end: poll("/api/v1/runs", show, shell.news).end };
 }
 
-// poll reads the list again and again.
-function poll(show, news) {
-  const s = { over: false, timer: 0 };
-  const again = async () => {
-    try {
-      const all = await read("/api/v1/runs");
-      if (!s.over) show(all);
-    } catch (e) {
-      if (!s.over) news(e.message);
-    }
-    if (!s.over) s.timer = setTimeout(again, every);
-  };
-  again();
-  return () => {
-    s.over = true;
-    clearTimeout(s.timer);
-  };
-}
-
-// linked adds the first cell of a row: a link.
-function linked(line, text, href) {
+// linked adds the first cell of a row: a link; without an address the text alone.
+export function linked(line, text, href) {
   const th = element("th");
   th.scope = "row";
-  const a = element("a", "", text);
-  a.href = href;
+  const a = element(href ? "a" : "span", "", text);
+  if (href) a.href = href;
   th.append(a);
   line.append(th);
 }
@@ -85,7 +64,7 @@ function archiveRow(line, r) {
 }
 
 // more adds cells to a row that has its head.
-function more(line, kinds) {
+export function more(line, kinds) {
   const hidden = element("tr");
   const set = cells(hidden, ["", ...kinds]);
   line.append(...[...hidden.children].slice(1));
@@ -93,6 +72,6 @@ function more(line, kinds) {
 }
 
 // when is a time in UTC.
-function when(text) {
+export function when(text) {
   return text && !text.startsWith("0001") ? text.slice(0, 19).replace("T", " ") + " UTC" : "–";
 }

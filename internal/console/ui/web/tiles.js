@@ -79,6 +79,8 @@ function absent(f) {
 
 function next(f) {
   if (["stopped", "ended"].includes(f.phase)) return "it is over";
+  if (f.frozen) return "its endpoint is frozen";
+  if (f.no_right) return "it waits for room at its endpoint";
   if (f.rate_then !== f.rate) return `requests, then ${rate(requestsOf(f, f.rate_then))}/s`;
   if (f.factor) return `requests, ${Number((f.factor * 100).toPrecision(4))} % of its plan`;
   return f.steps_per_flow > 1 ? `requests, in ${rate(f.rate)} flows/s` : "requests per second";

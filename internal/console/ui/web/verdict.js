@@ -1,4 +1,5 @@
 import { element, say } from "./dom.js";
+import { share } from "./format.js";
 import { fresh, rows, section, signs, table } from "./parts.js";
 
 // verdict is the first part of a run: its phase, or its result.
@@ -85,6 +86,18 @@ const phases = {
 };
 
 function said(frame) {
+  return [stage(frame), ...limits(frame)].filter(Boolean).join(" ");
+}
+
+// limits is what budgets of endpoints make of a run, and guards.
+function limits(frame) {
+  if (["stopped", "ended"].includes(frame.phase)) return [];
+  const part = frame.factor && `It sends ${share(frame.factor)} of its plan's rates: the events say why.`;
+  return [frame.no_right && "It sends nothing: it waits for room at its endpoint.", part];
+}
+
+function stage(frame) {
+  if (frame.frozen) return "Its endpoint is frozen: nothing is sent there until somebody thaws it. Endpoints says why.";
   if (frame.phase === "waiting") return frame.min_workers ? `It begins when ${frame.min_workers} workers have joined; ${frame.members} are here.` : "It begins with loadctl start.";
   if (frame.phase === "paused") return "Nothing is sent until it is resumed.";
   return ["stopped", "ended"].includes(frame.phase) ? "The last figures of the workers are on their way." : "";

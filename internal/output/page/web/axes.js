@@ -32,6 +32,14 @@ export function fromZero(u, min, max) {
   return [0, max > 0 ? max * 1.06 : 1];
 }
 
+// aroundValues is the range of values of any sign: it has 0 in it.
+export function aroundValues(u, min, max) {
+  const low = Math.min(0, min ?? 0);
+  const high = Math.max(0, max ?? 0);
+  const room = (high - low || 1) * 0.06;
+  return [low < 0 ? low - room : 0, high > 0 || low === 0 ? high + room : 0];
+}
+
 // rungs are the numbers m·10^k between two values, for every m.
 function rungs(min, max, mantissas) {
   const all = [];

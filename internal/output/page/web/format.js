@@ -19,6 +19,14 @@ export function tick(ns) {
   return Number(v.toPrecision(3)) + space + unit;
 }
 
+// number writes a number of any size and sign with four significant digits, and all digits of a whole part.
+export function number(v) {
+  const size = Math.abs(v);
+  if (size >= 1e15) return Number(v.toPrecision(4)).toExponential();
+  if (size >= 1000) return (v < 0 ? "-" : "") + count(Math.round(size));
+  return String(Number(v.toPrecision(4)));
+}
+
 // count groups the digits of a whole number.
 export function count(n) {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");

@@ -1,5 +1,5 @@
-import { fromZero, latencyAxis, logRange, oneInAxis, timeAxis, valueAxis } from "./axes.js";
-import { count, duration, rate } from "./format.js";
+import { aroundValues, fromZero, latencyAxis, logRange, oneInAxis, timeAxis, valueAxis } from "./axes.js";
+import { count, duration, number, rate } from "./format.js";
 import { drawMarks } from "./marks.js";
 import { colour, rem } from "./theme.js";
 
@@ -53,6 +53,32 @@ export function latencyOverTime({ report, marks }, time) {
     table: {
       caption: "Percentiles of latency over time", columns: ["time", ...all.map(([name]) => name)],
       rows: () => series.map((s, i) => [time.times[i], ...all.map(([, member]) => (s[member] ? duration(s[member]) : "–"))]),
+    },
+  };
+}
+
+// queryOverTime shows what a query answered, where it was asked. A line ends where it gave no answer.
+export function queryOverTime({ report, marks }, time, name) {
+  const places = report.series.flatMap((s, i) => (s.queries?.[name] ? [i] : []));
+  const values = places.map((i) => report.series[i].queries[name]);
+  const many = values.some((v) => v.n > 1);
+  const all = many ? [["mean", "avg", "--latency"], ["max", "max", "--p999"], ["min", "min", "--service"]] : [["value", "avg", "--latency"]];
+  return {
+    label: `Values of the query ${name} over time`,
+    x: places.map((i) => time.middle[i]),
+    series: all.map(([line, member, tone]) => ({ name: line, tone, values: values.map((v) => (v.n ? v[member] : null)) })),
+    at: (i) => time.times[places[i]],
+    value: number,
+    together: "time",
+    options: () => ({
+      scales: { x: time.scale(), y: { range: aroundValues } },
+      axes: [timeAxis(), valueAxis(number)],
+      series: ({ tone }, i) => ({ stroke: colour(tone), width: i === 0 ? 2 : 1 }),
+      hooks: { draw: [drawMarks(marks, false)] },
+    }),
+    table: {
+      caption: `Values of the query ${name} over time`, columns: ["time", ...all.map(([line]) => line)],
+      rows: () => values.map((v, i) => [time.times[places[i]], ...all.map(([, member]) => (v.n ? number(v[member]) : "–"))]),
     },
   };
 }

@@ -1,6 +1,6 @@
 import { chart } from "./chart.js";
 import { heatMap } from "./heat.js";
-import { errorsOverTime, latencyByPercentile, latencyOverTime, requestsOverTime } from "./lines.js";
+import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime } from "./lines.js";
 import { listMarks } from "./marks.js";
 import { timeline } from "./timeline.js";
 
@@ -15,6 +15,8 @@ const draws = {
   heat: (figure) => heatMap(drawing, time, figure.querySelector(".scale")),
   errors: () => errorsOverTime(drawing, time),
 };
+
+for (const [i, q] of (drawing.report.queries ?? []).entries()) draws[`query-${i}`] = () => queryOverTime(drawing, time, q.name);
 
 document.documentElement.classList.add("scripted"); // without scripts there is no room kept for charts
 for (const figure of document.querySelectorAll("figure[data-chart]")) {
