@@ -40,7 +40,22 @@ func (b *bed) stopped(command *child.Process) (rep report.Report, stop report.Ev
 	return rep, stop
 }
 
-// TestQueryOfPrometheus: a run is stopped when a real Prometheus says that a limit is crossed, and once it is gone for --query-stale.
+// lowered waits until the guard of a run has lowered its rate, stops it, and returns the report.
+func (b *bed) lowered(name string, command *child.Process) (rep report.Report) {
+	b.Helper()
+	b.until("the guard of "+name+" to lower the rate", func() bool { return b.page()[`loadctl_plan_factor{run="`+name+`"}`] == 0.5 })
+	if stderr, code := b.try(nil, "stop", name); code != 0 {
+		b.Fatalf("stop %s: exit code %d: %s", name, code, stderr)
+	}
+	rep = b.ended(command, 99)
+	if len(rep.Scalings) != 1 || rep.Scalings[0].What != report.Reduced || !strings.HasPrefix(rep.Scalings[0].Why, "threshold "+rep.Thresholds[0].Threshold+" failed at second ") {
+		b.Errorf("%s: %+v", name, rep.Scalings)
+	}
+	return rep
+}
+
+// TestQueryOfPrometheus: a run is stopped, or its rate lowered, when a real Prometheus says that a limit is crossed, and once it
+// is gone for --query-stale.
 func TestQueryOfPrometheus(t *testing.T) {
 	if testing.Short() {
 		t.Skip("make test-all runs it: it needs Prometheus")
@@ -50,9 +65,14 @@ func TestQueryOfPrometheus(t *testing.T) {
 	p := b.prometheus(false)
 	crossed := b.asks("crossed", p, "query{sent}:value<=1500 over 10s abort after 1")
 	blind := b.asks("blind", p, "query{sent}:value<1G over 10s abort after 1")
+	slowed := b.asks("slowed", p, "query{sent}:value<=1500 over 10s reduce to 50% after 1")
+	careful := b.asks("careful", p, "query{sent}:value<1G over 10s reduce to 50% after 1")
 	rep, _ := b.stopped(crossed)
 	if sent := rep.Queries[0]; sent.Max <= 1500 || sent.N < 3 || *rep.Thresholds[0].Value != sent.Max || rep.Sent < 1500 {
 		t.Errorf("%+v of %d requests, %+v", sent, rep.Sent, rep.Thresholds[0])
+	}
+	if sent := b.lowered("slowed", slowed).Queries[0]; sent.Max <= 1500 {
+		t.Errorf("%+v", sent)
 	}
 	b.until("an answer in the other run", func() bool { return b.page()[`loadctl_requests_sent_total{run="blind"}`] > 1000 })
 	killed := time.Now()
@@ -63,6 +83,9 @@ func TestQueryOfPrometheus(t *testing.T) {
 	}
 	if text := rep.Thresholds[0].Text; !strings.HasPrefix(text, "no answer to the query for longer than --query-stale in seconds ") {
 		t.Error(text)
+	}
+	if sent := b.lowered("careful", careful).Queries[0]; sent.Missed < 2 {
+		t.Errorf("%+v", sent)
 	}
 	file := filepath.Join(t.TempDir(), "blind.html")
 	if stderr, code := b.try(nil, "report", "blind", "--out", file); code != 99 {
