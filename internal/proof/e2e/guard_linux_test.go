@@ -184,6 +184,33 @@ func TestGuardFollowsTheServer(t *testing.T) {
 	}
 }
 
+// TestGuardSettles: within 30 s a fleet of 2,000/s is at what a server of 800/s can take, or up to a fifth below, and stays there.
+func TestGuardSettles(t *testing.T) {
+	if !acceptance() {
+		t.Skip("make acceptance runs it: it measures time, and stands for no other promise")
+	}
+	b := newBed(t)
+	server, url := weakServer(t, 800)
+	const guard = "errors:rate<1% over 1s reduce by 20% after 1"
+	for range 3 {
+		b.worker("x", append(thresholds(guard), "--url", url, "--qps", "2000", "--min-workers", "3", "--timeout", "900ms")...)
+	}
+	await.True(t, "the run", func() bool { return server.count() > 0 })
+	began := time.Now()
+	await.True(t, "a rate that the server can take", func() bool { return b.status("x").Rate <= 800 })
+	took, steps := time.Since(began), len(b.steps("x"))
+	time.Sleep(20 * time.Second)
+	if rate := b.status("x").Rate; took > 30*time.Second || rate < 640 || len(b.steps("x")) != steps {
+		t.Errorf("after %v and %d steps it is at %v/s, %d steps later", took, steps, rate, len(b.steps("x"))-steps)
+	}
+	t.Logf("%v and %d steps to %v/s", took, steps, b.status("x").Rate)
+	b.loadctl("stop", "x")
+	r, _, _ := b.judged("x")
+	if err := r.CheckAudit(); err != nil {
+		t.Error(err)
+	}
+}
+
 // scaled checks that a report has these steps, among others: down twice, up, and set.
 func (b *bed) scaled(r report.Report, guard string) {
 	b.t.Helper()
