@@ -65,7 +65,8 @@ local scales = kind == 'scale' or kind == 'cap'
 
 -- refused: the status of a change that the run's rights do not allow, or nil.
 local function refused()
-  if kind == 'pause' or kind == 'stop' or kind == 'set-burst' or all.ended() then return end
+  -- A cap never raises a rate, and a run that was paused by a freeze must be able to come down before it goes on.
+  if kind == 'pause' or kind == 'stop' or kind == 'cap' or kind == 'set-burst' or all.ended() then return end
   if b.frozen > 0 then return 'FROZEN' end
   local _, factor, pieces = all.open(all.newestPlan())
   if kind == 'set-rate' then factor, pieces = 1000000, plan end

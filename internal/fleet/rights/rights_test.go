@@ -267,6 +267,29 @@ func TestFreeze(t *testing.T) {
 	})
 }
 
+// TestCutInAFreeze asserts that a run whose budget was cut while its endpoint was frozen goes on at the lower rate.
+func TestCutInAFreeze(t *testing.T) {
+	each(t, func(b *bed) {
+		r := b.create("a", asked(800))
+		w := b.works(r)
+		if _, err := b.ledger.Freeze(b.Context(), host, ledger.Note{}); err != nil {
+			b.Fatal(err)
+		}
+		b.renew(r)
+		b.budget("200", true)
+		b.renew(r)
+		if _, err := b.ledger.Thaw(b.Context(), host, ledger.Note{}); err != nil {
+			b.Fatal(err)
+		}
+		await.True(b, "the run at the lower rate", func() bool {
+			w.renew()
+			b.renew(r)
+			s := b.state(r)
+			return s.Phase == "running" && s.Rate == 200
+		})
+	})
+}
+
 // TestPauseInAFreezeStays asserts that the end of a freeze does not resume a run that somebody paused meanwhile.
 func TestPauseInAFreezeStays(t *testing.T) {
 	each(t, func(b *bed) {

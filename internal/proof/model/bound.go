@@ -82,7 +82,7 @@ func (r *Run) settled() bool {
 // have.
 func (r *Run) refused(o Order) (status string, want int64) {
 	switch {
-	case o.Kind == "pause" || o.Kind == "stop" || r.ended(r.time):
+	case o.Kind == "pause" || o.Kind == "stop" || o.Kind == "cap" || r.ended(r.time):
 		return "", 0
 	case o.Kind == "set-rate":
 		want = (&lease.Plan{Pieces: o.Pieces}).Peak()
