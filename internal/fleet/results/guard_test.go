@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
+	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 )
 
@@ -50,7 +51,8 @@ func (b *bed) scaled(r *run.Run) (all []string) {
 }
 
 // TestGuardStepsOnce: a judge lowers the rate when as many windows in a row have failed as the guard says. Another judge
-// that takes over has seen none of them. It comes to the same step, which is void.
+// that takes over has seen none of them. It comes to the same step, which is void. So is a step
+// of a judge that does not know yet that a person has set the rate.
 func TestGuardStepsOnce(t *testing.T) {
 	each(t, func(t *testing.T, b *bed) {
 		r, one, two, j := b.judging(slow)
@@ -73,6 +75,12 @@ func TestGuardStepsOnce(t *testing.T) {
 		}
 		if now := b.state(r); now.Scale().Factor != 800_000 || other.steps(t, now, 7) || j.steps(t, now, 7) {
 			t.Errorf("the same windows lower it twice: %v", b.scaled(r))
+		}
+		third := other
+		third.guards = guardsOf(r.Spec, j.thresholds)
+		b.must(r.SetRate(t.Context(), pacer.PerSecond(100), 0))
+		if third.steps(t, s, 7); b.state(r).Scale().Factor != 1_000_000 {
+			t.Errorf("a judge that does not know of it has lowered the rate that a person set: %v", b.scaled(r))
 		}
 	})
 }
