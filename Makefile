@@ -105,7 +105,7 @@ sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks, all
 	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/proof/sim
 	LOADCTL_PAIRS=$(CURDIR)/docs/pairs.md go test -count=1 -timeout 30m -run TestPairs ./internal/engine/worker
 	LOADCTL_SEEDS=10000 go test -count=1 -timeout 30m -run TestSequences ./internal/engine/worker
-	LOADCTL_SEEDS=2500 go test -count=1 -timeout 30m -v -run TestBudgetsHold ./internal/proof/budgetsim
+	LOADCTL_SEEDS=8000 go test -count=1 -timeout 30m -v -run TestBudgetsHold ./internal/proof/budgetsim
 
 lint: ## Check formatting, look for conflict markers, and run the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt needed, run 'make fmt':"; echo "$$unformatted"; exit 1; }

@@ -28,7 +28,10 @@ func rules() []rule {
 		{"claim", 391, model.WithoutBudget{Claim: true}},
 		{"newest", 1893, model.WithoutBudget{Newest: true}},
 		{"late", 6580, model.WithoutBudget{Late: true}},
+		{"prolong", 304, model.WithoutBudget{Prolong: true}},
+		{"capped", 28799, model.WithoutBudget{Capped: true}},
 		{"carry", 13, model.WithoutBudget{Carry: true}},
+		{"apart", 3733, model.WithoutBudget{Apart: true}},
 	}
 }
 

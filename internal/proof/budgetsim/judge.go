@@ -61,10 +61,12 @@ func (w *world) since() int64 {
 	return since
 }
 
-// newcomer reports whether a run got its first right when the ledger had lost the budget. It may send beside it while it has a
-// row.
+// newcomer reports whether a run got its first right when the ledger had lost the budget, and may still send beside it: it has
+// a row, or is cut off from the ledger since, and goes by a right without end.
 func (w *world) newcomer(r *run, since int64) bool {
-	return w.Now < r.rowEnds && slices.ContainsFunc(w.emptied, func(at int64) bool { return since <= at && at <= r.admitted })
+	return slices.ContainsFunc(w.emptied, func(at int64) bool {
+		return at <= r.admitted && (since <= at && w.Now < r.rowEnds || w.Now < r.unbound)
+	})
 }
 
 // allowed returns the highest budget that was in force since a time.

@@ -86,7 +86,7 @@ func (w *world) create(r *run, next func(func())) {
 			reading := reserve.Reading{Host: host, Run: r.name, At: at, Identity: identity}
 			next(func() {
 				w.askLedger(nil, reading.Raise(r.Rate), func(g reserve.Grant, ok bool) {
-					right, has := reading.Granted(g)
+					right, has := w.granted(reading, g)
 					if !ok || !has || g.Status != "OK" {
 						if r.Again > 0 {
 							r.Again--
@@ -141,7 +141,7 @@ func (w *world) setRate(r *run, rate int64, next func(func()), tries int) {
 			}
 			next(func() {
 				w.askLedger(nil, reading.Raise(rate), func(g reserve.Grant, ok bool) {
-					right, has := reading.Granted(g)
+					right, has := w.granted(reading, g)
 					if ok && g.Status == "FULL" && g.Left > reading.Need && tries > 0 {
 						w.setRate(r, g.Left, next, tries-1)
 						return

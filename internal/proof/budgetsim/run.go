@@ -53,6 +53,7 @@ type run struct {
 	made     bool
 	admitted int64 // when it got its first right
 	rowEnds  int64 // when the row is over that the ledger gave it last
+	unbound  int64 // when the last lease is over by a right without end, if it always had a row or such a lease
 }
 
 func newRun(w *world, p RunPlan, i int) *run {

@@ -89,3 +89,12 @@ func (w *world) askLedger(cut []span, a reserve.Ask, reply func(reserve.Grant, b
 		reply(g, ok)
 	})
 }
+
+// granted returns the right that follows from an answer of the ledger.
+func (w *world) granted(r reserve.Reading, g reserve.Grant) (reserve.Right, bool) {
+	down := g.Frozen() && r.Need > 0 || g.Cap > 0 && r.Need > g.Cap
+	if down && w.without.Prolong || !down && w.without.Capped {
+		r.Need, g.Cap = 0, 0
+	}
+	return r.Granted(g)
+}

@@ -95,8 +95,8 @@ func (r *run) lease(name string, known int64, laws []law, right reserve.Right, b
 			s.right.Until = right.Until
 		}
 	}
-	if reserve.Version(budgets) > reserve.Version(s.budgets) && !r.without.Carry {
-		s.budgets = budgets
+	if !r.without.Carry {
+		s.budgets = reserve.Merge(s.budgets, budgets)
 	}
 	until := s.last + hold
 	if !r.without.LeaseEnds {
@@ -104,6 +104,9 @@ func (r *run) lease(name string, known int64, laws []law, right reserve.Right, b
 	}
 	if s.newest().rate > s.right.Rate && !r.without.Law && !r.without.LeaseEnds {
 		until = 0
+	}
+	if s.right.Until == reserve.Endless && r.Now < max(r.rowEnds, r.unbound) {
+		r.unbound = r.Now + hold
 	}
 	old := s.leases[name]
 	s.leases[name] = leased{max(old.until, s.last+hold), max(known, old.known)}
@@ -154,7 +157,7 @@ func (w *worker) judge() {
 // keep asks the ledger, stores its answer at the run, and comes down if it has to.
 func (w *worker) keep(r reserve.Reading, a reserve.Ask, then func()) {
 	w.askLedger(w.CutLedger, a, func(g reserve.Grant, ok bool) {
-		right, has := r.Granted(g)
+		right, has := w.granted(r, g)
 		if !ok || !has || w.dead {
 			then()
 			return

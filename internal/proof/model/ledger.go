@@ -51,6 +51,9 @@ type WithoutBudget struct {
 	Carry     bool // runs do not bring the budget back
 	Newest    bool // a late copy of a claim is believed
 	Late      bool // a right is stored however old the reading is
+	Prolong   bool // a right is prolonged while the run has to come down
+	Capped    bool // a run that has come down gets its right back as high as it was
+	Apart     bool // a freeze gives the rate of its budget a newer version too
 }
 
 // NewLedger returns a ledger without budgets, on a server with an identity that never had one.
@@ -229,6 +232,9 @@ func (l *Ledger) Freeze(now int64, name string, frozen bool) (version int64) {
 	l.advance(now)
 	b := l.named(name)
 	b.Frozen, b.Freeze = frozen, l.fresh(b.Freeze)
+	if l.Without.Apart {
+		b.Version = b.Freeze
+	}
 	l.budgets[name] = b
 	l.capAll()
 	return l.version
