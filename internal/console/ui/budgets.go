@@ -26,7 +26,7 @@ type budgetList struct {
 // budgetDone is what a change of a budget has left.
 type budgetDone struct {
 	budgets.Document
-	Waiting string `json:"waiting,omitempty"` // why not all runs obey it yet
+	Pending string `json:"pending,omitempty"` // why not all runs obey it yet
 }
 
 // listBudgets answers with all budgets, and with what runs hold.
@@ -107,7 +107,7 @@ func (s *Server) changeBudget(ctx context.Context, client rdb.Client, name strin
 		return done, err
 	}
 	if waited != nil {
-		done.Waiting = budgets.Waiting(after, made)
+		done.Pending = budgets.Waiting(after, made)
 	}
 	done.Document = budgets.Of(after, budgets.Change{Name: name, Command: strings.Replace(made.Kind, "cut", "set", 1), Changed: true, At: made.At()})
 	return done, nil

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/rights"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/echotest"
@@ -157,7 +158,9 @@ func TestManyChangesAddUp(t *testing.T) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range scale(60, 300) {
-		if _, err := r.SetRate(t.Context(), rate(rng.IntN(3000)), 0); err != nil {
+		to := rate(rng.IntN(3000))
+		set := func() (run.Change, error) { return r.SetRate(t.Context(), to, 0) }
+		if _, err := rights.Change(t.Context(), r, set); err != nil {
 			t.Fatal(err)
 		}
 		switch { // some cuts come soon after others

@@ -26,14 +26,14 @@ func (b *bed) host() string { return strings.TrimPrefix(b.web.URL(), "http://") 
 type budgeted struct {
 	budgets.Document
 	Hosts   []budgets.Endpoint
-	Waiting string
+	Pending string
 }
 
 // budget changes the budget of an endpoint, which must succeed. All runs obey then.
 func (v *viewer) budget(name, order, body string) (done budgeted) {
 	v.t.Helper()
 	a := v.do("POST", "/api/v1/budgets/"+url.PathEscape(name)+"/"+order, body, nil)
-	if err := json.Unmarshal([]byte(a.text), &done); err != nil || a.status != http.StatusOK || done.Waiting != "" {
+	if err := json.Unmarshal([]byte(a.text), &done); err != nil || a.status != http.StatusOK || done.Pending != "" {
 		v.t.Fatalf("%s %s %s: %d %s, %v", order, name, body, a.status, a.text, err)
 	}
 	openAPI(v.t).check(order, a.text, "BudgetChange")

@@ -45,7 +45,7 @@ function giver(said, tell, changed) {
     show("said", `${endpoint}: waiting until all runs obey …`);
     try {
       const left = await changeBudget(endpoint, order, body);
-      if (left.waiting) show("said refused", `${endpoint}: the change is made, but not all runs obey it yet: ${left.waiting}`);
+      if (left.pending) show("said refused", `${endpoint}: the change is made, but not all runs obey it yet: ${left.pending}`);
       else show("said", left.change.changed ? done : `${endpoint}: nothing to change, it was so already.`);
     } catch (e) {
       show("said refused", e.message.replace(/; give a higher rate.*$/, "."));
