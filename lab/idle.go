@@ -146,7 +146,7 @@ func (t *throng) publish(ctx context.Context, journal *results.Journal, total *r
 		for j := range max(1, t.rate*int64(period)/int64(time.Second)/n) {
 			lag := 20_000 + (j+int64(i))*7919%80_000
 			recorder.Sent()
-			recorder.Done(record.Sample{Sent: lag, Done: lag + 100_000 + j*j*7919%400_000, Status: 200, BytesIn: 120, BytesOut: 60})
+			recorder.Done(record.Finished{Sent: lag, Done: lag + 100_000 + j*j*7919%400_000, Status: 200, BytesIn: 120, BytesOut: 60})
 		}
 		interval.Record(recorder)
 		total.Merge(interval)

@@ -53,10 +53,10 @@ func records(ctx context.Context, b *bench, s *section) error {
 // recordPart is the process.
 func recordPart([]string) error {
 	random := rand.New(rand.NewPCG(1, 2))
-	samples := make([]record.Sample, 1_000)
+	samples := make([]record.Finished, 1_000)
 	for i := range samples {
 		lag := int64(20_000 + 80_000*random.ExpFloat64())
-		samples[i] = record.Sample{Sent: lag, Done: lag + int64(100_000+500_000*random.ExpFloat64()), Status: 200, BytesIn: 67, BytesOut: 60}
+		samples[i] = record.Finished{Sent: lag, Done: lag + int64(100_000+500_000*random.ExpFloat64()), Status: 200, BytesIn: 67, BytesOut: 60}
 	}
 	recorder := record.NewRecorder()
 	const n = 2_000_000

@@ -10,6 +10,7 @@
 //	grant                        which slots the limiter of a run lets pass
 //	snapshot                     what a worker did
 //	value                        what the queries of a run answered
+//	samples                      requests that a worker kept as evidence
 //	take, set_limit, give_back   a limiter of pacer/limit
 //
 // Lua in Redis has no require, so the text of a script is put together from files. What scripts share comes first:
@@ -112,3 +113,6 @@ func Snapshot() *redis.Script { return redis.NewScript(Text("snapshot")) }
 
 // Value stores what the queries of a run answered in one point.
 func Value() *redis.Script { return redis.NewScript(Text("value")) }
+
+// Samples stores the requests that one process of a worker kept as evidence.
+func Samples() *redis.Script { return redis.NewScript(Text("samples")) }

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 budget  2 workers  3 due  4 byLoad  5 unowned  6 laws  7 log  8 events  9 spec  10 totals  11 snapshots
 --       12 series  13 data files  14 note by `stop` for the worker that restores a lost run  15 state of the run's limiter
---       16 answers to queries
+--       16 answers to queries  17 samples
 -- ARGV  1 spec (JSON)  2 uid  3 1 to replace a run that has ended, else 0  4 lifetime, ms  5 who
 --       6 the plan, "0:1;pieces" if it loops, else "0:0;pieces"  7 hold: for how long a reply leases, µs
 --       8 members to wait for, 0 = for the order start  9 length of the run, µs, 0 = endless

@@ -14,7 +14,7 @@ import (
 
 // scripts returns the scripts that run. The other files are included in them.
 func scripts() []string {
-	return append([]string{"make", "renew", "order", "remove", "right", "ask", "budget", "grant", "snapshot", "value", "set_limit", "give_back"}, limiters()...)
+	return append([]string{"make", "renew", "order", "remove", "right", "ask", "budget", "grant", "snapshot", "value", "samples", "set_limit", "give_back"}, limiters()...)
 }
 
 // limiters returns the scripts that come before take.lua.
@@ -108,7 +108,7 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 func TestOneClockReading(t *testing.T) {
 	for _, name := range texts() {
 		want := 1
-		if name == "snapshot" || name == "value" || name == "set_limit" || name == "give_back" {
+		if name == "snapshot" || name == "value" || name == "samples" || name == "set_limit" || name == "give_back" {
 			want = 0
 		}
 		if n := strings.Count(lua.Text(name), "'TIME'"); n != want {

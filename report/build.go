@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/report/threshold"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets/status"
@@ -40,6 +41,9 @@ type Input struct {
 	Queries    []Query
 	Values     []record.ValuePoint
 	QueryStale time.Duration
+
+	// Samples are requests that the workers kept as evidence.
+	Samples samples.Set
 
 	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
 	Times *record.Snapshot
@@ -98,6 +102,7 @@ func Build(in Input) Report {
 	}
 	r.addSeries(in, series)
 	r.addQueries(in.Queries, in.Values)
+	r.Samples = in.Samples.Samples
 	if in.ClosedLoop {
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}

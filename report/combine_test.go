@@ -20,7 +20,7 @@ func machine(t *testing.T, worker string, n, seconds int64, latency time.Duratio
 		rec, beat := record.NewRecorder(), record.NewSnapshot(worker, "i")
 		for i := range n {
 			rec.Sent()
-			sample := record.Sample{Done: int64(latency), Status: 200, BytesIn: 10, BytesOut: 5}
+			sample := record.Finished{Done: int64(latency), Status: 200, BytesIn: 10, BytesOut: 5}
 			if i == 0 {
 				sample.Status, sample.Class = 500, "status"
 			}

@@ -10,7 +10,7 @@
 // For an open loop of your own there is a [Meter]:
 //
 //	meter := report.NewMeter(profile)
-//	meter.Go(due, func() record.Sample { … })
+//	meter.Go(due, func() record.Finished { … })
 //	err := render.Text(os.Stdout, meter.Report())
 //
 // The audit is exact: asked = sent + (each named reason for not sending). [Audit.Check] names the equation that does

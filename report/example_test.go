@@ -19,7 +19,7 @@ func Example() {
 		for i := range int64(500) {
 			due := i * 10 * ms
 			rec.Sent()
-			rec.Done(record.Sample{Due: due, Sent: due, Done: due + (1+shard)*ms, Status: 200})
+			rec.Done(record.Finished{Due: due, Sent: due, Done: due + (1+shard)*ms, Status: 200})
 		}
 		total.Record(rec)
 	}
@@ -42,7 +42,7 @@ func ExampleRecorder() {
 	const ms = int64(time.Millisecond)
 	rec := record.NewRecorder()
 	rec.Sent()
-	rec.Done(record.Sample{Due: 0, Sent: 30 * ms, Done: 40 * ms, Status: 200})
+	rec.Done(record.Finished{Due: 0, Sent: 30 * ms, Done: 40 * ms, Status: 200})
 	s := record.NewSnapshot("host-1", "a1b2")
 	s.Record(rec)
 	for _, h := range []*record.Histogram{s.Latency, s.Service, s.Lag} {

@@ -22,7 +22,7 @@ func judgedRun(seconds int64, ms func(second int64) int64, failed func(second, i
 	for second := range seconds {
 		rec, part := record.NewRecorder(), record.NewSnapshot("w1", "a")
 		for i := range int64(100) {
-			s := record.Sample{Done: ms(second) * 1e6, Status: 200}
+			s := record.Finished{Done: ms(second) * 1e6, Status: 200}
 			if failed != nil && failed(second, i) {
 				s.Status, s.Class = 503, "status"
 			}

@@ -13,7 +13,7 @@ import (
 //
 //	meter := report.NewMeter(profile)
 //	for _, due := range profile.Pace(ctx) {
-//		meter.Go(due, func() record.Sample { … })
+//		meter.Go(due, func() record.Finished { … })
 //	}
 //	err := render.Text(os.Stdout, meter.Report())
 //
@@ -42,7 +42,7 @@ func NewMeter(p pacer.Profile) *Meter {
 // The Meter fills in Due, Sent and Done of the Sample that request returns: Due is due, Sent is when request was called,
 // and Done is when it returned. What request sets there is ignored. request fills in Status, Class, BytesIn and
 // BytesOut.
-func (m *Meter) Go(due time.Time, request func() record.Sample) {
+func (m *Meter) Go(due time.Time, request func() record.Finished) {
 	m.mu.Lock()
 	if m.start.IsZero() {
 		m.start = due

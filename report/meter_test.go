@@ -18,15 +18,15 @@ func TestMeter(t *testing.T) {
 		meter := report.NewMeter(profile)
 		start := time.Now()
 		for k, due := range profile.Pace(t.Context()) {
-			meter.Go(due, func() record.Sample {
+			meter.Go(due, func() record.Finished {
 				time.Sleep(10 * time.Millisecond)
 				if stall := start.Add(1500 * time.Millisecond); time.Now().After(start.Add(time.Second)) && time.Now().Before(stall) {
 					time.Sleep(time.Until(stall))
 				}
 				if k%10 == 0 {
-					return record.Sample{Status: 503, Class: "status", BytesIn: 7}
+					return record.Finished{Status: 503, Class: "status", BytesIn: 7}
 				}
-				return record.Sample{Status: 200}
+				return record.Finished{Status: 200}
 			})
 		}
 		r := meter.Report()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/report/threshold"
 )
 
@@ -81,6 +82,9 @@ type Report struct {
 
 	// Queries are what a Prometheus was asked about the endpoint. Series has the answers over time.
 	Queries []QueryReport `json:"queries,omitempty"`
+
+	// Samples are some requests as evidence: those that failed first, the slowest, and some by chance.
+	Samples []samples.Sample `json:"samples,omitempty"`
 
 	// Histograms are the source of the numbers. Nil in a Report that was read from JSON.
 	Histograms *Histograms `json:"-"`

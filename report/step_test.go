@@ -31,7 +31,7 @@ func stepped(t *testing.T, workers ...string) report.Input {
 	for _, w := range workers {
 		rec, total := record.NewRecorder("list", "pay"), record.NewSnapshot(w, "1")
 		for i := range 100 {
-			s := record.Sample{Done: 1_000_000, Status: 200}
+			s := record.Finished{Done: 1_000_000, Status: 200}
 			if i >= 80 {
 				s.Step, s.Done = 1, 10_000_000
 			}
@@ -169,7 +169,7 @@ func TestCombinedStepsBeyondTheLimit(t *testing.T) {
 		for i := range names {
 			rec.Sent()
 			rec.StepSent(i)
-			rec.Done(record.Sample{Step: i, Done: 1_000_000, Status: 200})
+			rec.Done(record.Finished{Step: i, Done: 1_000_000, Status: 200})
 		}
 		total.Record(rec)
 		total.Final = true

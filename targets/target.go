@@ -32,11 +32,15 @@ type Outcome struct {
 	Messages int64
 }
 
-// Result is the end of a request that was due at some time. Times are ns of one clock; Due ≤ Sent ≤ Done.
+// Result is the end of a request that was due at some time. Times are ns of one clock; Due ≤ Sent ≤ First ≤ Done.
 type Result struct {
 	Call            Call
 	Due, Sent, Done int64 // Sent: when the request began, maybe with connecting; Done: when its answer ended
+	First           int64 // when the first byte of the answer came; 0 = none came
+	Connection      int64 // number of its connection with the engine, from 1; 0 = it had none
+	Reused          bool  // that connection had carried a request before
 	Outcome         Outcome
+	Exchange        *Exchange // what was sent and what came; nil unless a Watcher wanted it
 }
 
 // Target performs requests.

@@ -27,7 +27,7 @@ func archiveOf(t *testing.T, name string, seconds int64, latency time.Duration) 
 		recorder, beat := record.NewRecorder(), record.NewSnapshot(name, "i")
 		for i := range int64(100) {
 			recorder.Sent()
-			recorder.Done(record.Sample{Status: 200, Done: int64(latency) + i*int64(latency)/1000})
+			recorder.Done(record.Finished{Status: 200, Done: int64(latency) + i*int64(latency)/1000})
 		}
 		beat.Record(recorder)
 		series.Add(s*1_000_000+500_000, beat)

@@ -30,9 +30,9 @@ func run(ctx context.Context) error {
 	profile := pacer.Constant(pacer.PerSecond(200), time.Second)
 	meter := report.NewMeter(profile)
 	for k, due := range profile.Pace(ctx) {
-		meter.Go(due, func() record.Sample {
+		meter.Go(due, func() record.Finished {
 			outcome := target.Do(ctx, targets.Call{Number: uint64(k)})
-			return record.Sample{Status: outcome.Status, BytesIn: outcome.BytesIn, BytesOut: outcome.BytesOut, Class: outcome.Class}
+			return record.Finished{Status: outcome.Status, BytesIn: outcome.BytesIn, BytesOut: outcome.BytesOut, Class: outcome.Class}
 		})
 	}
 	return render.Text(os.Stdout, meter.Report())

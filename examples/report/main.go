@@ -45,7 +45,7 @@ func recorded(latency time.Duration) *record.Recorder {
 	for i := range int64(requests) {
 		due := i * int64(10*time.Millisecond)
 		rec.Sent()
-		rec.Done(record.Sample{Due: due, Sent: due, Done: due + int64(latency), Status: 200})
+		rec.Done(record.Finished{Due: due, Sent: due, Done: due + int64(latency), Status: 200})
 	}
 	return rec
 }

@@ -2,7 +2,7 @@
 //
 //	rec := record.NewRecorder() // one per shard, one goroutine
 //	rec.Sent()
-//	rec.Done(record.Sample{Due: due, Sent: sent, Done: done, Status: 200})
+//	rec.Done(record.Finished{Due: due, Sent: sent, Done: done, Status: 200})
 //	interval := record.NewSnapshot("host-1", "a1b2")
 //	interval.Record(rec) // at each hand-over
 //	rec.Reset()

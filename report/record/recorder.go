@@ -18,10 +18,12 @@ const (
 	maxClassBytes = 64
 )
 
-// A Sample is one finished request. Times are nanoseconds on one local monotonic clock; only their differences are
+// A Finished is one request that ended. Times are nanoseconds on one local monotonic clock; only their differences are
 // used.
-type Sample struct {
+type Finished struct {
 	Due, Sent, Done int64 // intended time, actual send time, end of response
+	First           int64 // first byte of the response; 0 = none came, or nobody noted it
+	Reused          bool  // its connection had carried a request before
 
 	Status int    // protocol status (the HTTP code), 0 = none
 	Class  string // error class ("timeout", "connect", "status", …); "" = completed as expected. Use a small fixed set
@@ -90,7 +92,7 @@ func (r *Recorder) InFlight(n int64) { r.mostInFlight = max(r.mostInFlight, n) }
 
 // Done records the end of a request counted by Sent or Followed: completed if s.Class is empty, else failed. Failed requests count
 // in the latency histogram too.
-func (r *Recorder) Done(s Sample) {
+func (r *Recorder) Done(s Finished) {
 	latency := s.Done - s.Due
 	r.record(r.latency, latency)
 	r.record(r.service, s.Done-s.Sent)

@@ -17,8 +17,8 @@ func TestRecorderMeasures(t *testing.T) {
 	rec.LateDropped(2)
 	rec.Recalled(3)
 	rec.Ungranted(6)
-	rec.Done(record.Sample{Due: 0, Sent: 2 * ms, Done: 10 * ms, Status: 200, BytesIn: 100, BytesOut: 10})
-	rec.Done(record.Sample{Due: 0, Sent: 1 * ms, Done: 50 * ms, Status: 503, Class: "status", BytesIn: 5, BytesOut: 10})
+	rec.Done(record.Finished{Due: 0, Sent: 2 * ms, Done: 10 * ms, Status: 200, BytesIn: 100, BytesOut: 10})
+	rec.Done(record.Finished{Due: 0, Sent: 1 * ms, Done: 50 * ms, Status: 503, Class: "status", BytesIn: 5, BytesOut: 10})
 
 	s := record.NewSnapshot("w", "i")
 	s.Record(rec)
@@ -58,8 +58,8 @@ func near(got, want int64) bool {
 
 func TestRecorderOutOfRange(t *testing.T) {
 	rec := record.NewRecorder()
-	rec.Done(record.Sample{Due: 0, Sent: 100, Done: record.HighestNS + 1_000_000, Class: "timeout"}) // latency and service time
-	rec.Done(record.Sample{Due: 500, Sent: 100, Done: 400})                                          // clock granularity: negative
+	rec.Done(record.Finished{Due: 0, Sent: 100, Done: record.HighestNS + 1_000_000, Class: "timeout"}) // latency and service time
+	rec.Done(record.Finished{Due: 500, Sent: 100, Done: 400})                                          // clock granularity: negative
 	s := record.NewSnapshot("w", "i")
 	s.Record(rec)
 	if s.Counts.OutOfRange != 2 {
@@ -76,9 +76,9 @@ func TestRecorderOutOfRange(t *testing.T) {
 func TestRecorderBoundsStatusAndClasses(t *testing.T) {
 	rec := record.NewRecorder()
 	for i := range 5_000 {
-		rec.Done(record.Sample{Status: i - 1_000, Class: fmt.Sprint("class ", i)})
+		rec.Done(record.Finished{Status: i - 1_000, Class: fmt.Sprint("class ", i)})
 	}
-	rec.Done(record.Sample{Class: strings.Repeat("x", record.MaxClassBytes+1)})
+	rec.Done(record.Finished{Class: strings.Repeat("x", record.MaxClassBytes+1)})
 	s := record.NewSnapshot("w", "i")
 	s.Record(rec)
 	s.Record(rec)
@@ -94,7 +94,7 @@ func TestRecorderReset(t *testing.T) {
 	rec := record.NewRecorder()
 	for i := range int64(100) {
 		rec.Sent()
-		rec.Done(record.Sample{Due: 0, Sent: i, Done: i * 1_000_000, Status: 2_000 * int(i%2), Class: "c"})
+		rec.Done(record.Finished{Due: 0, Sent: i, Done: i * 1_000_000, Status: 2_000 * int(i%2), Class: "c"})
 	}
 	rec.Reset()
 	s := record.NewSnapshot("w", "i")
@@ -113,8 +113,8 @@ func TestRecorderDoesNotAllocate(t *testing.T) {
 		i++
 		rec.Sent()
 		rec.LateDropped(1)
-		rec.Done(record.Sample{Due: i, Sent: i + 1_000, Done: i * 1_000_003, Status: 200, Class: classes[i%3]})
-		rec.Done(record.Sample{Due: 0, Sent: 0, Done: 2 * record.HighestNS, Status: 9_999}) // out of range
+		rec.Done(record.Finished{Due: i, Sent: i + 1_000, Done: i * 1_000_003, Status: 200, Class: classes[i%3]})
+		rec.Done(record.Finished{Due: 0, Sent: 0, Done: 2 * record.HighestNS, Status: 9_999}) // out of range
 		if i%100 == 0 {
 			rec.Reset()
 		}
@@ -133,6 +133,6 @@ func BenchmarkRecorder(b *testing.B) {
 	for b.Loop() {
 		i++
 		rec.Sent()
-		rec.Done(record.Sample{Due: i, Sent: i + 20_000, Done: i + 1_000_000 + i%1_000_000, Status: 200})
+		rec.Done(record.Finished{Due: i, Sent: i + 20_000, Done: i + 1_000_000 + i%1_000_000, Status: 200})
 	}
 }

@@ -14,14 +14,14 @@ import (
 )
 
 // samples returns n random samples of all kinds.
-func samples(rng *rand.Rand, n int) []record.Sample {
+func samples(rng *rand.Rand, n int) []record.Finished {
 	classes := []string{"", "", "", "timeout", "connect", "status"}
-	out := make([]record.Sample, n)
+	out := make([]record.Finished, n)
 	values := reporttest.Durations(rng, 2*n)
 	for i := range out {
 		due := rng.Int64N(1e15)
 		sent := due + values[2*i]/1000
-		out[i] = record.Sample{
+		out[i] = record.Finished{
 			Due: due, Sent: sent, Done: sent + values[2*i+1],
 			Status: 200 + rng.IntN(400), Class: classes[rng.IntN(len(classes))],
 			BytesIn: rng.Int64N(5_000), BytesOut: rng.Int64N(500),
@@ -31,7 +31,7 @@ func samples(rng *rand.Rand, n int) []record.Sample {
 }
 
 // feed records a sample as a shard would.
-func feed(r *record.Recorder, s record.Sample) {
+func feed(r *record.Recorder, s record.Finished) {
 	r.Sent()
 	r.Done(s)
 }
@@ -127,7 +127,7 @@ func example(t testing.TB) *record.Snapshot {
 	for _, s := range samples(rng, 300) {
 		feed(rec, s)
 	}
-	feed(rec, record.Sample{Done: 2 * record.HighestNS, Status: 4_000})
+	feed(rec, record.Finished{Done: 2 * record.HighestNS, Status: 4_000})
 	rec.LateDropped(1)
 	rec.Recalled(2)
 	rec.Ungranted(4)

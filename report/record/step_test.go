@@ -20,7 +20,7 @@ func TestSteps(t *testing.T) {
 	for i := range 30_000 {
 		step, name := i%3, []string{"pay", "list", "pay"}[i%3]
 		latency := int64(math.Exp(rng.Float64() * math.Log(3.6e12)))
-		s := record.Sample{Done: latency, Step: step}
+		s := record.Finished{Done: latency, Step: step}
 		if i%5 == 0 {
 			s.Class = "status"
 		}
@@ -144,7 +144,7 @@ func TestStepsMemory(t *testing.T) {
 	fill := func() {
 		for _, rec := range recorders {
 			for i := range 100_000 {
-				rec.Done(record.Sample{Done: int64(1e3 * math.Exp(rng.Float64()*math.Log(1e7))), Step: i % record.MaxSteps})
+				rec.Done(record.Finished{Done: int64(1e3 * math.Exp(rng.Float64()*math.Log(1e7))), Step: i % record.MaxSteps})
 			}
 			for _, s := range snapshots {
 				s.Record(rec)
@@ -158,7 +158,7 @@ func TestStepsMemory(t *testing.T) {
 	if used > 40<<20 {
 		t.Errorf("%d bytes", used)
 	}
-	n := testing.AllocsPerRun(100, func() { recorders[0].Done(record.Sample{Done: 5_000_000, Step: 3}) })
+	n := testing.AllocsPerRun(100, func() { recorders[0].Done(record.Finished{Done: 5_000_000, Step: 3}) })
 	if n != 0 {
 		t.Errorf("%v allocations a request", n)
 	}

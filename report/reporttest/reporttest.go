@@ -47,7 +47,7 @@ func Run(t testing.TB) report.Input {
 	for id, sent := range []int64{1_000, 1_010} {
 		rec, series, total := record.NewRecorder(), new(record.Series), record.NewSnapshot(fmt.Sprintf("host-%d", id+1), "a1b2")
 		for i := range sent {
-			s := record.Sample{Sent: 20_000 * (i % 5), Done: (1 + i%40) * ms, Status: 200, BytesIn: 1_500, BytesOut: 120}
+			s := record.Finished{Sent: 20_000 * (i % 5), Done: (1 + i%40) * ms, Status: 200, BytesIn: 1_500, BytesOut: 120}
 			switch {
 			case i%100 == 0:
 				s.Status, s.Class = 503, "status"
@@ -107,7 +107,7 @@ func Loop(final bool) report.Input {
 		r := record.NewRecorder()
 		for i := range n {
 			r.Sent()
-			r.Done(record.Sample{Due: 1000, Sent: 1000, Done: 1_000_000 * int64(i+2), Status: 200})
+			r.Done(record.Finished{Due: 1000, Sent: 1000, Done: 1_000_000 * int64(i+2), Status: 200})
 		}
 		s := record.NewSnapshot(id, "1")
 		s.Record(r)

@@ -129,13 +129,13 @@ func (w *tenMinutesWorker) input(dice *rand.Rand, started time.Time) report.Work
 
 // tenMinutesSample returns a request of a second. It is slower the higher the rate is, and while others take over a
 // worker's share.
-func tenMinutesSample(dice *rand.Rand, s int64) record.Sample {
+func tenMinutesSample(dice *rand.Rand, s int64) record.Finished {
 	busy := math.Pow(float64(tenMinutesRate(s))/800, 2)
 	if s >= 300 && s < 330 {
 		busy *= 1 + 3*math.Exp(-float64(s-300)/8)
 	}
 	took := (8 + 10*busy) * math.Exp(0.35*dice.NormFloat64()) // ms
-	sample := record.Sample{Sent: int64(40_000 * dice.ExpFloat64()), Status: 200, BytesIn: 1400, BytesOut: 380}
+	sample := record.Finished{Sent: int64(40_000 * dice.ExpFloat64()), Status: 200, BytesIn: 1400, BytesOut: 380}
 	switch p := dice.Float64(); {
 	case p < 0.02*busy:
 		took *= 5

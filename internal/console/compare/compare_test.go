@@ -33,7 +33,7 @@ func (v virtual) report(rng *rand.Rand, worker string, start time.Time) report.R
 		recorder.Reset()
 		beat := record.NewSnapshot(worker, "i")
 		for range v.rate {
-			sample := record.Sample{Status: 200, Done: int64(float64(v.median) * math.Exp(v.drift*mood+v.spread*rng.NormFloat64()))}
+			sample := record.Finished{Status: 200, Done: int64(float64(v.median) * math.Exp(v.drift*mood+v.spread*rng.NormFloat64()))}
 			if rng.Float64() < v.errors {
 				sample.Status, sample.Class = 500, "status"
 			}

@@ -291,7 +291,7 @@ func (s *shard) send(now int64) {
 // completed records the end of a request.
 func (s *shard) completed(r targets.Result) {
 	s.inFlight--
-	s.recorder.Done(record.Sample{
+	s.recorder.Done(record.Finished{
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut, Messages: r.Outcome.Messages,

@@ -218,7 +218,7 @@ func TestReportWithoutTheStream(t *testing.T) {
 		sent := record.NewRecorder()
 		for range m.owned() {
 			sent.Sent()
-			sent.Done(record.Sample{Due: 0, Sent: 1000, Done: 2_000_000, Status: 200})
+			sent.Done(record.Finished{Due: 0, Sent: 1000, Done: 2_000_000, Status: 200})
 		}
 		total := snapshot(1)
 		total.Record(sent)

@@ -110,7 +110,7 @@ type snapshotReply struct {
 // send makes one call.
 func (j *Journal) send(ctx context.Context, m *message) (a snapshotReply, err error) {
 	k := j.run.Keys
-	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Due, k.Events, k.Laws, k.ByLoad, k.Unowned, k.Log, k.Data, k.Values}
+	keys := []string{k.Budget, k.Totals, k.Snapshots, k.Series, k.Spec, k.Workers, k.Due, k.Events, k.Laws, k.ByLoad, k.Unowned, k.Log, k.Data, k.Values, k.Samples}
 	args := []any{j.run.UID, j.worker + "/" + j.incarnation, m.total, m.interval, streamLength, m.seq, m.counts, m.from, m.next, m.open}
 	reply, err := j.script.Run(ctx, j.run.Client, keys, append(args, m.pages...)...).StringSlice()
 	if err != nil {

@@ -25,7 +25,7 @@ func (a *active) second(rng *rand.Rand, at int64) *record.Snapshot {
 	in, recorder := record.NewSnapshot(a.total.Worker, a.total.Incarnation), record.NewRecorder()
 	in.Start, in.End = 1_700_000_000_000_000+at*1_000_000, 1_700_000_000_000_000+(at+1)*1_000_000
 	for range rng.IntN(20) {
-		s := record.Sample{Sent: rng.Int64N(1e6), Status: 200}
+		s := record.Finished{Sent: rng.Int64N(1e6), Status: 200}
 		s.Done = s.Sent + rng.Int64N(1<<(10+rng.IntN(30)))
 		if rng.IntN(5) == 0 {
 			s.Class = fmt.Sprint("class ", rng.IntN(3))

@@ -142,7 +142,7 @@ func messages(b *testing.B, rng *rand.Rand, rate int, seconds int64) (all []*mes
 		for range rate {
 			lag, service := 20_000+rng.Int64N(80_000), int64(5e6*math.Exp(0.6*rng.NormFloat64()))
 			recorder.Sent()
-			recorder.Done(record.Sample{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
+			recorder.Done(record.Finished{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
 		}
 		in.Record(recorder)
 		series.Add(at*1_000_000, in)

@@ -102,6 +102,9 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	if in.Values, err = readAnswers(ctx, r); err != nil {
 		return in, 0, err
 	}
+	if in.Samples, err = Samples(ctx, r); err != nil {
+		return in, 0, err
+	}
 	if !s.Restored.IsZero() {
 		in.Missing = append(in.Missing, restoredNote(s.Restored))
 	}

@@ -58,7 +58,7 @@ func TestUnpublishedFile(t *testing.T) {
 	u := unpublished(n)
 	r := record.NewRecorder()
 	for i := range int64(1000) {
-		r.Done(record.Sample{Sent: i, Done: i * i * 1000, Status: int(i), Class: fmt.Sprint("class", i%7)})
+		r.Done(record.Finished{Sent: i, Done: i * i * 1000, Status: int(i), Class: fmt.Sprint("class", i%7)})
 	}
 	u.Total.Record(r)
 	u.Total.Counts = n

@@ -23,6 +23,8 @@ type Keys struct {
 	Removed string
 	// Answers to the queries of the run, by points of its series (lua/value.lua); there is none without queries.
 	Values string
+	// Requests that workers kept as evidence, by worker/incarnation (lua/samples.lua).
+	Samples string
 	// Who judges the run while it is active; it expires by itself.
 	Judge string
 	// Who keeps the run's rights; it expires by itself.
@@ -37,7 +39,7 @@ func KeysOf(name string) Keys {
 	return Keys{
 		Spec: key("spec"), Budget: key("budget"), Workers: key("workers"), Due: key("due"), ByLoad: key("byload"), Unowned: key("unowned"), Laws: key("laws"),
 		Log: key("log"), Events: key("events"), Totals: key("totals"), Snapshots: key("snapshots"), Series: key("series"),
-		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"), Values: key("values"), Keeper: key("keeper"),
+		Data: key("data"), Limiter: key("limiter"), Control: key("control"), Removed: key("removed"), Stopped: key("stopped"), Judge: key("judge"), Values: key("values"), Samples: key("samples"), Keeper: key("keeper"),
 	}
 }
 
@@ -51,16 +53,16 @@ func (k Keys) Change() []string {
 
 // All returns every key that lives as long as the run.
 func (k Keys) All() []string {
-	return append(k.state(), k.Values)
+	return append(k.state(), k.Values, k.Samples)
 }
 
-// state returns all of them but the answers to queries.
+// state returns all of them but what judges and samples add.
 func (k Keys) state() []string {
 	return append(k.Change(), k.Spec, k.Totals, k.Snapshots, k.Series, k.Data)
 }
 
 // Make returns the KEYS of the script that makes a run.
-func (k Keys) Make() []string { return append(k.state(), k.Stopped, k.Limiter, k.Values) }
+func (k Keys) Make() []string { return append(k.state(), k.Stopped, k.Limiter, k.Values, k.Samples) }
 
 // ValidateName accepts the name of a run or the id of a worker: 1 to 64 letters, digits, dots, dashes and
 // underscores.

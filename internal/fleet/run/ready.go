@@ -47,7 +47,7 @@ func (r *Run) CheckKeys(ctx context.Context) error {
 	k := r.Keys
 	types := map[string]string{
 		k.Spec: "string", k.Budget: "hash", k.Workers: "hash", k.Due: "zset", k.ByLoad: "zset", k.Unowned: "zset", k.Laws: "hash", k.Log: "list",
-		k.Events: "stream", k.Totals: "hash", k.Snapshots: "stream", k.Series: "hash", k.Data: "hash", k.Values: "hash",
+		k.Events: "stream", k.Totals: "hash", k.Snapshots: "stream", k.Series: "hash", k.Data: "hash", k.Values: "hash", k.Samples: "hash",
 	}
 	found := map[string]*redis.StatusCmd{}
 	_, err := r.Client.Pipelined(ctx, func(p redis.Pipeliner) error {

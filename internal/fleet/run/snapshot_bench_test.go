@@ -68,7 +68,7 @@ func second(recorder *record.Recorder, total *record.Snapshot, rate int) *record
 	for j := range int64(rate) {
 		lag, service := 20_000+j*7919%80_000, 100_000+j*j*7919%400_000
 		recorder.Sent()
-		recorder.Done(record.Sample{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
+		recorder.Done(record.Finished{Sent: lag, Done: lag + service, Status: 200, BytesIn: 120, BytesOut: 60})
 	}
 	s.Record(recorder)
 	return s

@@ -1,0 +1,34 @@
+-- samples: stores the requests that one process of a worker kept as evidence.
+--
+-- KEYS  1 budget  2 samples
+-- ARGV  1 run uid  2 worker/incarnation  3 its samples, in place of those before  4 the most bytes of all processes
+-- Returns OK; FULL: the samples alone are more than that, and nothing is written; NOSTATE: the run is not there any more,
+--       and nothing is written; an error if an argument is wrong.
+-- Invariant: nothing is written for a run that was removed or replaced. All samples together have at most that many
+--       bytes: the largest of other processes make room. The samples live as long as the run.
+
+local bad = wrong('samples', { 4, 'most', 1, MOST })
+if bad then return bad end
+if not string.find(ARGV[2] or '', '^%w[%w._-]*/%w[%w._-]*$') then return refuse('samples', 'worker/incarnation') end
+local most, text = tonumber(ARGV[4]), ARGV[3]
+local state = redis.call('HMGET', KEYS[1], 'uid', 'keep')
+if state[1] ~= ARGV[1] then return 'NOSTATE' end
+if #text > most then return 'FULL' end
+local total, sizes = #text, {}
+for _, who in ipairs(redis.call('HKEYS', KEYS[2])) do
+  if who ~= ARGV[2] then
+    local size = redis.call('HSTRLEN', KEYS[2], who)
+    total, sizes[#sizes + 1] = total + size, { who, size }
+  end
+end
+if total > most then
+  table.sort(sizes, function(a, b) return a[2] > b[2] or a[2] == b[2] and a[1] < b[1] end)
+  for _, one in ipairs(sizes) do
+    if total <= most then break end
+    redis.call('HDEL', KEYS[2], one[1])
+    total = total - one[2]
+  end
+end
+redis.call('HSET', KEYS[2], ARGV[2], text)
+redis.call('PEXPIRE', KEYS[2], state[2])
+return 'OK'

@@ -1,0 +1,108 @@
+package samples
+
+import (
+	"slices"
+	"sync"
+)
+
+// A Keeper chooses the samples of one shard of a worker. One goroutine calls Worth and Add; any may call Set.
+type Keeper struct {
+	salt   uint64
+	limits Limits
+	seen   []stepSeen // by index of the step; equal names share what is kept
+
+	mu      sync.Mutex
+	set     Set
+	changes int64
+}
+
+// stepSeen is what Worth needs to know of a step. It outlives samples that Limits have pushed out: else their successors
+// would cost time again and again.
+type stepSeen struct {
+	slow   bottom[int64]  // latencies, negated
+	good   bottom[uint64] // keys
+	failed map[string]*classSeen
+}
+
+// classSeen is what Worth needs to know of a class of failures.
+type classSeen struct {
+	firsts int
+	random bottom[uint64] // keys
+}
+
+// NewKeeper returns an empty Keeper of a worker whose workload has so many steps, 0 for one request. closed says that it is a
+// closed loop.
+func NewKeeper(worker string, steps int, closed bool, l Limits) *Keeper {
+	k := &Keeper{limits: l, set: Set{Closed: closed}}
+	if closed {
+		k.salt = salt(worker)
+	}
+	k.seen = make([]stepSeen, max(1, steps))
+	for i := range k.seen {
+		k.seen[i] = stepSeen{slow: bottom[int64]{most: slowest}, good: bottom[uint64]{most: randoms}, failed: map[string]*classSeen{}}
+	}
+	return k
+}
+
+// Worth reports whether a request is one to keep. latency is in ns. It takes no lock and allocates nothing.
+func (k *Keeper) Worth(step int, class string, ordinal uint64, latency int64) bool {
+	seen := &k.seen[step]
+	if seen.slow.admits(-latency) {
+		return true
+	}
+	if class == "" {
+		return seen.good.admits(key(ordinal, k.salt))
+	}
+	c := seen.failed[class]
+	return c == nil || c.firsts < firsts || c.random.admits(key(ordinal, k.salt))
+}
+
+// Add keeps a sample of the step with this index, and forgets those that are less worth.
+func (k *Keeper) Add(step int, s Sample) {
+	k.note(&k.seen[step], &s)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changes++
+	k.set.Samples = append(k.set.Samples, s)
+	k.set = k.set.Within(k.limits)
+}
+
+// note notes what the next requests have to surpass.
+func (k *Keeper) note(seen *stepSeen, s *Sample) {
+	seen.slow.add(-s.Latency)
+	if s.Class == "" {
+		seen.good.add(key(s.Ordinal, k.salt))
+		return
+	}
+	c := seen.failed[s.Class]
+	if c == nil {
+		c = &classSeen{random: bottom[uint64]{most: randoms}}
+		seen.failed[s.Class] = c
+	}
+	c.firsts++
+	c.random.add(key(s.Ordinal, k.salt))
+}
+
+// A bottom holds the smallest of all values, in order.
+type bottom[T int64 | uint64] struct {
+	most   int
+	values []T
+}
+
+// admits reports whether a value would be among them.
+func (b *bottom[T]) admits(v T) bool { return len(b.values) < b.most || v < b.values[b.most-1] }
+
+func (b *bottom[T]) add(v T) {
+	if !b.admits(v) {
+		return
+	}
+	i, _ := slices.BinarySearch(b.values, v)
+	b.values = slices.Insert(b.values, i, v)[:min(len(b.values)+1, b.most)]
+}
+
+// Set returns what is kept, and how often it has changed. The samples must not be changed.
+func (k *Keeper) Set() (Set, int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.set, k.changes
+}

@@ -1,0 +1,121 @@
+package samples
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+)
+
+// Bounds of a set.
+const (
+	MostWhole    = 64        // samples of a worker with more than their times
+	MostBytes    = 256 << 10 // of all samples of a worker
+	MostRunBytes = 4 << 20   // of all samples of a run in Redis
+	leastShare   = 4 << 10   // bytes that a worker may store, however many there are
+	mostDecoded  = 8 << 20   // bytes of an encoded set, from whoever wrote it
+	setVersion   = 1
+)
+
+// A Set is what is kept of a worker, or of a whole fleet, by the time when requests were due.
+type Set struct {
+	Samples []Sample `json:"samples"`
+	// Closed says that the ordinals are of a closed loop: each worker counts its own.
+	Closed bool `json:"closed,omitempty"`
+}
+
+// Limits bounds a set. Zero stands for no bound.
+type Limits struct {
+	Whole int // samples with more than their times
+	Bytes int // of memory, about
+}
+
+// Merge returns the samples that one worker would have kept of all requests.
+func Merge(sets ...Set) Set {
+	var all []Sample
+	var m Set
+	for _, s := range sets {
+		all = append(all, s.Samples...)
+		m.Closed = m.Closed || s.Closed
+	}
+	slices.SortFunc(all, func(a, b Sample) int { return cmp.Or(identity(&a, &b), a.Due.Compare(b.Due)) })
+	all = slices.CompactFunc(all, func(a, b Sample) bool { return identity(&a, &b) == 0 && a.Due.Equal(b.Due) })
+	m.Samples = within(choose(all, m.Closed), Limits{})
+	return m
+}
+
+// Within returns the set within bounds. The most valuable samples stay whole. Of the slowest at least the times stay, so
+// that they merge exactly; others are left out.
+func (s Set) Within(l Limits) Set {
+	return Set{within(choose(slices.Clone(s.Samples), s.Closed), l), s.Closed}
+}
+
+// within returns the samples within bounds, in the order in which they were due. Times alone are not counted: there are at
+// most ten of each step.
+func within(kept []ranked, l Limits) []Sample {
+	room, whole := cmp.Or(l.Bytes, math.MaxInt), cmp.Or(l.Whole, math.MaxInt)
+	var all []Sample
+	for _, r := range kept {
+		s := r.Sample
+		if size := s.size(); s.Whole() && whole > 0 && size <= room {
+			whole, room = whole-1, room-size
+		} else if s.strip(); !slices.Contains(s.Why, Slow) {
+			continue
+		}
+		all = append(all, s)
+	}
+	slices.SortFunc(all, func(a, b Sample) int { return cmp.Or(a.Due.Compare(b.Due), identity(&a, &b)) })
+	return all
+}
+
+// Share returns how many bytes one of so many processes of workers may store.
+func Share(processes int64) int {
+	return max(leastShare, min(MostBytes, int(MostRunBytes/max(1, processes))))
+}
+
+// encoded is a Set with its version.
+type encoded struct {
+	V int `json:"v"`
+	Set
+}
+
+// MarshalBinary encodes a set as compressed JSON.
+func (s Set) MarshalBinary() ([]byte, error) {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	if err := json.NewEncoder(w).Encode(encoded{setVersion, s}); err != nil {
+		return nil, fmt.Errorf("encode samples: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("encode samples: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// UnmarshalBinary replaces s by what MarshalBinary wrote. The data may come from an untrusted source.
+func (s *Set) UnmarshalBinary(data []byte) error {
+	r, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		return fmt.Errorf("decode samples: %w", err)
+	}
+	text, err := io.ReadAll(io.LimitReader(r, mostDecoded+1))
+	if err != nil {
+		return fmt.Errorf("decode samples: %w", err)
+	}
+	if len(text) > mostDecoded {
+		return fmt.Errorf("decode samples: more than %d bytes", mostDecoded)
+	}
+	var e encoded
+	if err := json.Unmarshal(text, &e); err != nil {
+		return fmt.Errorf("decode samples: %w", err)
+	}
+	if e.V != setVersion {
+		return fmt.Errorf("decode samples: version %d is not version %d known here; update this program", e.V, setVersion)
+	}
+	*s = e.Set
+	return nil
+}

@@ -1,0 +1,26 @@
+package targets
+
+// An Exchange is what a request sent and what came back, as far as it is known. It holds secrets: print it redacted.
+type Exchange struct {
+	Sent, Came Message
+	Error      string    // why there is no whole answer; "" if there is one
+	Remote     string    // address of the server; "" = unknown
+	Opened     int64     // when the connection was opened, ns of the clock of Result; 0 = it was not
+	Checks     []Verdict // what each check and take said, in their order; nil without a whole answer
+}
+
+// A Message is a request or an answer, decoded.
+type Message struct {
+	Start   string   // the request line or the status line; "" if the protocol has none
+	Headers []Header // in their order; nil if the protocol has none
+	Body    []byte   // the beginning of the body
+	Length  int64    // bytes of the whole body, as far as it is known
+	Binary  bool     // the body is no text
+}
+
+// A Verdict is what a check or a take said about an answer.
+type Verdict struct {
+	Check  string // as it was written
+	Passed bool
+	Got    string // what was found instead, or what was taken; "" = nothing
+}
