@@ -1,6 +1,6 @@
 // Package samples keeps some requests of a run as evidence: what was sent, what came back, and how long each part took.
 //
-//	k := samples.NewKeeper(worker, steps, false, samples.Limits{})
+//	k := samples.NewCollector(worker, steps, false, samples.Limits{})
 //	if k.Worth(step, class, ordinal, latency) {
 //		k.Add(step, samples.Sample{…})
 //	}

@@ -16,9 +16,25 @@ const (
 // deepest is how deep messages may lie in one another, as package proto has it by default for JSON.
 const deepest = 1000
 
+// ShowRequest returns a request, with its prefix as AppendMessage makes it, as JSON; as it is if it is none.
+func (m *Method) ShowRequest(request []byte) []byte {
+	if len(request) < prefix {
+		return request
+	}
+	if text := m.appendJSONOf(m.d.Input(), nil, request[prefix:], MaxShown); len(text) > 0 {
+		return text
+	}
+	return request
+}
+
 // appendJSON appends a message of an answer as JSON, up to a number of bytes; nothing if it is none.
 func (m *Method) appendJSON(b, message []byte, most int) []byte {
-	answer := dynamicpb.NewMessage(m.d.Output())
+	return m.appendJSONOf(m.d.Output(), b, message, most)
+}
+
+// appendJSONOf is appendJSON for messages of some type.
+func (m *Method) appendJSONOf(kind protoreflect.MessageDescriptor, b, message []byte, most int) []byte {
+	answer := dynamicpb.NewMessage(kind)
 	if (proto.UnmarshalOptions{Resolver: m.types, RecursionLimit: deepest}).Unmarshal(message, answer) != nil {
 		return b
 	}

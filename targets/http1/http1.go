@@ -58,6 +58,21 @@ type Limits struct {
 	// Messages says that the body consists of messages, each after a flag and its length, as gRPC has them. Body is then
 	// the limit of each, and of the last one up to Content bytes are kept, or nothing. Only HTTP/2 has it.
 	Messages bool
+
+	// Hold keeps some answers of HTTP/2 and HTTP/3 as evidence. For those of HTTP/1.1 their bytes do.
+	Hold Hold
+}
+
+// Hold says of which answers the headers and the beginning of the body are kept, whatever Content and Fields say.
+type Hold struct {
+	Bytes int                   // of the body; 0 = of no answer
+	Good  func(status int) bool // an answer with another status is kept
+	From  int64                 // one that begins at this time or later is kept, ns of the caller's clock
+}
+
+// Keeps reports whether an answer with this status, that began at some time, is kept.
+func (h *Hold) Keeps(status int, began int64) bool {
+	return h.Bytes > 0 && (began >= h.From || !h.Good(status))
 }
 
 // InEffect returns the limits with the defaults instead of what is zero or less.
@@ -239,6 +254,16 @@ func (r *Response) Content() []byte { return r.content }
 
 // Length is how many bytes of the body were read.
 func (r *Response) Length() int64 { return r.body }
+
+// Fields calls f for each header that was kept, in their order, until f returns false.
+func (r *Response) Fields(f func(name, value string) bool) {
+	for line := range bytes.Lines(r.fields) {
+		name, value, _ := bytes.Cut(line[:len(line)-1], []byte(":"))
+		if !f(string(name), string(value)) {
+			return
+		}
+	}
+}
 
 // Field returns the values of all headers with this name, whatever its case, in their order. Headers must have been
 // kept: see Limits. Values longer than 8 KiB are cut off.

@@ -14,6 +14,9 @@ import (
 
 // A Conn is the client side of one connection. It is for one goroutine at a time.
 type Conn struct {
+	// At is the caller's time of what Feed gets next, ns. It is for Stream.First alone.
+	At int64
+
 	limits http1.Limits
 	err    error // the connection has ended
 

@@ -22,6 +22,7 @@ func (c *Conn) beginData(f frame) error {
 	if s != nil {
 		s.credit -= int64(f.size)
 		s.in += frameHeader + f.size
+		s.begun(c.At)
 		over = over || s.credit < 0
 	} else if old := c.reset(f.id); old != nil {
 		old.credit -= int64(f.size)

@@ -93,6 +93,7 @@ func (c *Conn) decode(id uint32, bytes []byte) error {
 	c.decoder.SetEmitEnabled(s != nil)
 	if s != nil {
 		s.in += b.size
+		s.begun(c.At)
 		if s.status == 0 {
 			s.fields = s.fields[:0] // those of an interim head
 		}
@@ -136,6 +137,9 @@ func (c *Conn) endBlock(s *Stream) {
 		s.goal = s.goal[:0]
 	default:
 		s.status, s.length = b.code, b.length
+		if s.limits.Hold.Keeps(s.status, s.first) {
+			s.limits.Content = max(s.limits.Content, s.limits.Hold.Bytes)
+		}
 		if !redirects(s.status) {
 			s.goal = s.goal[:0]
 		}
@@ -186,7 +190,7 @@ func (b *block) add(name, value string) error {
 		return malformed("a header is of HTTP/1")
 	}
 	trailer := s.status != 0
-	if s.limits.Fields {
+	if s.limits.Fields || s.limits.Hold.Bytes > 0 {
 		to := &s.fields
 		if trailer {
 			to = &s.trailers

@@ -43,6 +43,7 @@ func (s *Stream) Size() int64 { return s.longLived.size }
 func (s *Stream) ask() {
 	if l := &s.longLived; l.kind != nil {
 		l.asks, l.writes, l.seen, l.size = l.kind.Fits != nil, l.kind.Fits == nil, 0, 0
+		s.first = 0
 	}
 }
 

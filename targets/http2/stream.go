@@ -24,6 +24,7 @@ type Stream struct {
 	in     int
 	out    int
 
+	first     int64 // when the first byte of the answer came: see Conn.At
 	interim   int   // answers 1xx so far
 	headSize  int   // of all header blocks so far, as RFC 9113, 6.5.2 counts it
 	length    int64 // of the body, as the headers say; unknown if they do not
@@ -45,6 +46,13 @@ func (s *Stream) begin(id uint32, r *Request, l http1.Limits) {
 	*s = Stream{
 		Owner: s.Owner, id: id, limits: l.InEffect(), toHead: r.head, body: r.body, credit: streamWindow, length: unknown, longLived: longLived{kind: r.LongLived},
 		goal: s.goal[:0], content: s.content[:0], fields: s.fields[:0], trailers: s.trailers[:0],
+	}
+}
+
+// begun notes when the answer began.
+func (s *Stream) begun(at int64) {
+	if s.first == 0 {
+		s.first = at
 	}
 }
 
@@ -95,6 +103,22 @@ func valuesOf(fields []byte, name string) (values []string) {
 	}
 	return values
 }
+
+// Fields calls f for each header and trailer that was kept, in their order, until f returns false.
+func (s *Stream) Fields(f func(name, value string) bool) {
+	for _, all := range [][]byte{s.fields, s.trailers} {
+		for line := range bytes.Lines(all) {
+			name, value, _ := bytes.Cut(line[:len(line)-1], []byte(":"))
+			if !f(string(name), string(value)) {
+				return
+			}
+		}
+	}
+}
+
+// First is when the first byte of the answer came, or of the reply on a stream that stays open, as Conn.At says; 0 = none
+// came.
+func (s *Stream) First() int64 { return s.first }
 
 // Location is the target of an answer 301, 302, 303, 307 or 308, as the server wrote it; "" for others. Each call
 // allocates.

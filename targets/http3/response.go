@@ -33,6 +33,9 @@ const (
 // A Response reads one answer after the other. The zero value is not ready: call Begin. It is for one goroutine at a
 // time. It implements check.Answer.
 type Response struct {
+	// Began is when the first byte of the answer came, ns of the clock of http1.Hold. The caller sets it after Begin.
+	Began int64
+
 	limits  http1.Limits
 	toHead  bool // the request's method is HEAD
 	state   state
@@ -200,10 +203,11 @@ func (r *Response) readSection(section []byte) error {
 		return err
 	}
 	keep := r.limits.Fields
-	if !keep && r.last.head.code != 0 && bytes.Equal(section, r.last.section) {
+	if !keep && r.last.head.code != 0 && bytes.Equal(section, r.last.section) && !r.limits.Hold.Keeps(r.last.head.code, r.Began) {
 		r.head = r.last.head
 		return nil
 	}
+	keep = keep || r.limits.Hold.Bytes > 0
 	head, fields, err := readHead(section, r.limits.Head, keep)
 	if err != nil {
 		return err
@@ -217,6 +221,9 @@ func (r *Response) readSection(section []byte) error {
 	}
 	if len(section) <= keptBuffer {
 		r.last = memo{append(r.last.section[:0], section...), head}
+	}
+	if r.limits.Hold.Keeps(head.code, r.Began) {
+		r.limits.Content = max(r.limits.Content, r.limits.Hold.Bytes)
 	}
 	return nil
 }
@@ -258,6 +265,15 @@ func (r *Response) Length() int64 { return r.body }
 
 // Content is the body as far as it was read and kept. It is valid until the next call of Begin or Release.
 func (r *Response) Content() []byte { return r.content }
+
+// Fields calls f for each header that was kept, in their order, until f returns false.
+func (r *Response) Fields(f func(name, value string) bool) {
+	for _, one := range r.fields {
+		if !f(one.name, one.value) {
+			return
+		}
+	}
+}
 
 // Field returns the values of all headers with this name, whatever its case, in their order. Headers must have been kept.
 // Values longer than 8 KiB are cut off.

@@ -30,6 +30,7 @@ type Request struct {
 	Limits  http1.Limits
 	Timeout time.Duration // after which the caller cancels it
 	Halted  func() bool   // called before the first byte is written: then nothing is, and the error is context.Canceled
+	Now     func() int64  // the clock of First, ns; any goroutine may call it
 }
 
 // A Stream performs one request after the other. The zero value is ready. It implements check.Answer.
@@ -120,6 +121,12 @@ func (s *Stream) In() int { return s.in }
 
 // Out returns the bytes that the stream took, those of frames.
 func (s *Stream) Out() int { return s.out }
+
+// First is when the first byte of the answer came, by Request.Now; 0 = none came.
+func (s *Stream) First() int64 { return s.answer.Began }
+
+// Fields calls f for each header that was kept, in their order, until f returns false.
+func (s *Stream) Fields(f func(name, value string) bool) { s.answer.Fields(f) }
 
 // StaysOpen reports whether the stream stays open after its request: it does not.
 func (s *Stream) StaysOpen() bool { return false }
@@ -297,6 +304,9 @@ func (s *Stream) feed(b []byte, ended bool) error {
 		return context.Canceled
 	}
 	s.in += len(b)
+	if s.answer.Began == 0 && len(b) > 0 {
+		s.answer.Began = s.request.Now()
+	}
 	err := s.answer.Feed(b)
 	if err == nil && ended {
 		err = s.answer.End()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
@@ -112,6 +113,19 @@ func (e *expectation) outcome(a check.Answer, took time.Duration, err error, res
 	}
 	return out
 }
+
+// hold returns of which answers so many bytes of the body are kept, whatever checks need: a message of gRPC is kept whole or
+// not at all.
+func (e *expectation) hold(bytes int) http1.Hold {
+	h := http1.Hold{Bytes: bytes, Good: e.statuses.Contains, From: math.MaxInt64}
+	if bytes > 0 && e.grpc {
+		h.Bytes, h.Good = max(bytes, heldMessage), func(status int) bool { return status == http.StatusOK }
+	}
+	return h
+}
+
+// heldMessage is the longest message of gRPC that is kept for a sample, in bytes.
+const heldMessage = 16 << 10
 
 // failed returns the class of an answer that took so long; "" if it is as expected. Then the session has what the step
 // takes. It has the cookies in any case: the answer may be a redirect that is followed.

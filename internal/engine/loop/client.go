@@ -61,6 +61,7 @@ type Client struct {
 	closing     list    // shared connections that are closed when the server has ended their streams, in the order of their deadlines
 	closings    int     // how many these are; they are not among connections
 
+	witness
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
 	closed bool

@@ -62,6 +62,12 @@ type conn struct {
 	session *session // of HTTP/2 and HTTP/3, if it is a shared connection
 	stream  *stream  // the same, if it has ever been a request on one
 
+	heard  []byte       // the beginning of an answer that did not come with one read
+	number int64        // of the connection, from 1; 0 = it was not opened
+	began  int64        // when the attempt to open it began, or its handshake
+	opened int64        // when a peer accepted it
+	peer   sockets.Peer // which
+
 	first, tried int   // index of the address tried first, and how many were tried
 	connectErr   error // of the first that failed
 
@@ -90,6 +96,7 @@ func (cn *conn) begin(r targets.Result, deadline int64, h *host) {
 // restart begins to count, and to connect, for a request, or for one that a redirect asks for.
 func (cn *conn) restart() {
 	cn.in, cn.out, cn.begun, cn.writeErr = 0, 0, false, nil
+	cn.result.First = 0
 	cn.first, cn.tried, cn.connectErr = cn.host.peer, 0, nil
 }
 
@@ -112,7 +119,7 @@ func (cn *conn) close() {
 		cn.dial = nil
 	}
 	cn.Close()
-	cn.messages, cn.earlier, cn.sealed = nil, nil, 0
+	cn.messages, cn.earlier, cn.sealed, cn.number = nil, nil, 0, 0
 }
 
 // take takes a conn for a request: the connection to its host that became idle last, else a free conn. It returns nil
@@ -122,6 +129,9 @@ func (c *Client) take(now int64, h *host) *conn {
 		h.idle.remove(cn)
 		if c.usable(cn, now-cn.idleSince) {
 			return cn
+		}
+		if now-cn.idleSince <= int64(c.wire.IdleLimit) {
+			c.hungUp()
 		}
 		c.drop(cn)
 	}

@@ -39,10 +39,12 @@ func (c *Client) connect(cn *conn) {
 		c.dial(cn)
 		return
 	}
+	c.lookedUp(cn.host)
 	known := cn.host.names.Known()
 	for cn.tried < len(known.Peers) {
 		to := known.Peers[(cn.first+cn.tried)%len(known.Peers)]
 		cn.tried++
+		cn.began, cn.peer = c.clock.Now(), to
 		switch err := c.open(cn, to); {
 		case err == nil:
 			c.opening++
@@ -78,6 +80,7 @@ func (c *Client) connected(cn *conn) {
 // established goes on with a connection that a peer accepted. The next connections use the same address.
 func (c *Client) established(cn *conn) {
 	cn.host.peer = cn.first + cn.tried - 1
+	c.numbered(cn)
 	if cn.wire.Name != "" || cn.wire.Opens() {
 		c.secure(cn)
 		return
@@ -100,6 +103,9 @@ func (c *Client) secured() {
 		}
 		cn := c.conns[h.Index]
 		c.opening--
+		if h.TLS > 0 && c.watcher != nil {
+			c.watcher.Phase(targets.PhaseTLS, int64(h.TLS))
+		}
 		messages, err := cn.Finish(h)
 		if err != nil {
 			c.unopened(cn, err, targets.ClassOther)

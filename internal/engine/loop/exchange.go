@@ -53,6 +53,7 @@ func (c *Client) handle(cn *conn, what sockets.Event) {
 		// The peer closed it, or sent unexpected data.
 		if cn.Readable && !c.settled(cn) {
 			cn.host.idle.remove(cn)
+			c.hungUp()
 			c.drop(cn)
 		}
 	}
@@ -146,10 +147,12 @@ func (c *Client) read(cn *conn) {
 		used, complete, err := cn.reply.Feed(c.buf[:n])
 		cn.in += used
 		if complete || err != nil {
+			c.ends(c.buf[:n])
 			keep := err == nil && c.reusable(cn) && (datagrams || n < len(c.buf) || c.drained(cn))
 			c.end(cn, err, targets.ClassProtocol, keep)
 			return
 		}
+		c.heard(cn, c.buf[:n])
 		if n < len(c.buf) && !cn.HungUp && !datagrams {
 			cn.Readable = false
 			return
@@ -212,6 +215,10 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(cn.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(cn.out)+earlier.BytesOut
 	next, to := c.next(cn, err)
+	if next == nil {
+		c.testify(cn, err)
+	}
+	c.unhear(cn)
 	cn.release()
 	if cn.messages != nil {
 		if err != nil && !keep {
@@ -226,6 +233,9 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	if keep {
 		c.closedInARow = 0
 	} else {
+		if cn.number > 0 && (cut(err) || err == nil && !cn.wire.Close) {
+			c.hungUp()
+		}
 		cn.close()
 		if err == nil {
 			c.closedInARow++

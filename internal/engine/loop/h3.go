@@ -3,6 +3,7 @@ package loop
 import (
 	"time"
 
+	"github.com/loadctl/loadctl/internal/engine/sockets"
 	"github.com/loadctl/loadctl/internal/engine/transport"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/quic"
@@ -23,6 +24,8 @@ func (c *Client) dial(cn *conn) {
 	}
 	to := known.Addresses[cn.first%len(known.Addresses)]
 	local := c.locals.Next(to.Addr().Is4())
+	cn.began, cn.peer = c.clock.Now(), sockets.PeerAt(to)
+	c.lookedUp(cn.host)
 	cn.state, cn.dial = securing, c.h3.Dial(to, local, cn.wire.Name, h3Owner{cn, cn.session})
 	c.opening++
 }
@@ -62,6 +65,7 @@ func (c *Client) dialed(d *transport.Dialing) {
 	cn.dial = nil
 	c.opening--
 	cn.host.peer = cn.first
+	c.numbered(cn)
 	sn := cn.session
 	sn.capacity, sn.h3, cn.state = conn, conn, sharing
 	cn.ahead, cn.idleSince = false, c.clock.Now()
@@ -91,7 +95,7 @@ func (c *Client) beginH3(r *conn) {
 	on.session.streams++
 	c.relist(on)
 	c.h3.Begin(s, on.session.h3, quic.Request{
-		Frames: frames, Head: r.wire.Head, Limits: r.wire.Limits, Timeout: time.Duration(r.deadline - c.clock.Now()), Halted: c.wire.Halted,
+		Frames: frames, Head: r.wire.Head, Limits: c.limits(r), Timeout: time.Duration(r.deadline - c.clock.Now()), Halted: c.wire.Halted, Now: c.clock.Now,
 	})
 }
 

@@ -147,6 +147,9 @@ func (c *Client) closeSession(cn *conn) {
 	} else {
 		c.connections--
 	}
+	if sn := cn.session; sn.capacity != nil && sn.capacity.Leaving() {
+		c.hungUp()
+	}
 	cn.closeGracefully()
 	c.h3.CloseConn(cn.session.h3)
 	cn.session, cn.state, cn.queued, cn.counted = nil, free, false, false

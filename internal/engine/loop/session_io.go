@@ -114,6 +114,7 @@ func (c *Client) readSession(cn *conn) {
 		n, err := cn.Receive(c.buf)
 		if n > 0 {
 			sn.received += int64(n)
+			sn.h2.At = c.clock.Now()
 			if bad := cn.session.h2.Feed(c.buf[:n]); bad != nil {
 				c.writeSession(cn) // why
 				c.lose(cn, bad)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/quic"
 	"github.com/loadctl/loadctl/targets/wire"
@@ -31,6 +32,7 @@ type httpStream interface {
 	check.Answer
 	In() int // bytes
 	Out() int
+	First() int64
 	StaysOpen() bool // it stays open after its request
 	Release()
 }
@@ -99,13 +101,13 @@ func (c *Client) beginStream(r *conn) {
 		}
 	}
 	r.stream.start, r.stream.received, r.stream.begun, r.reused = sn.wrote, sn.received, true, sn.served
-	sn.attach(r, request)
+	sn.attach(r, request, c.limits(r))
 	sn.streams++
 	c.relist(on)
 }
 
 // attach gives a request a stream of HTTP/2: one that is kept, or a new one.
-func (sn *session) attach(r *conn, request *http2.Request) {
+func (sn *session) attach(r *conn, request *http2.Request, l http1.Limits) {
 	s := sn.h2.Resume(request)
 	if r.stream.resumed = s != nil; r.stream.resumed {
 		r.stream.http, s.Owner = s, r
@@ -115,7 +117,7 @@ func (sn *session) attach(r *conn, request *http2.Request) {
 		s = new(http2.Stream) // it outlives the request
 	}
 	r.stream.http, s.Owner = s, r
-	sn.h2.Open(s, request, r.wire.Limits)
+	sn.h2.Open(s, request, l)
 }
 
 // detach notes that a request has left its connection. One without requests becomes the youngest of the idle ones.

@@ -64,6 +64,10 @@ func (c *Client) readSocket(cn *conn) {
 // feed takes bytes of the reply. It reports whether more are needed. What follows the reply is no reply.
 func (c *Client) feed(cn *conn, b []byte) (more bool) {
 	used, done, err := cn.messages.Feed(b)
+	if c.ends(b[:used]); err == nil && !done {
+		c.ends(nil)
+		c.heard(cn, b)
+	}
 	switch {
 	case err != nil:
 		cn.writeErr = cn.messages.Why(cn.writeErr)

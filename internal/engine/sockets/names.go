@@ -31,7 +31,8 @@ type Known struct {
 // Names knows the addresses of the target's host. The loop reads what is known and never waits for it.
 type Names struct {
 	known  atomic.Pointer[Known]
-	wrong  chan struct{} // room for one: no address accepted a connection
+	wrong  chan struct{}      // room for one: no address accepted a connection
+	took   chan time.Duration // how long the last lookups took, as far as there is room
 	cancel context.CancelFunc
 	host   string
 	port   int
@@ -55,7 +56,7 @@ func NewNames(wire *wire.Wire, fits func(netip.Addr) bool, found func()) (*Names
 	if err != nil {
 		return nil, fmt.Errorf("parse port: %w", err)
 	}
-	n := &Names{host: host, port: int(port), fits: fits, wrong: make(chan struct{}, 1)}
+	n := &Names{host: host, port: int(port), fits: fits, wrong: make(chan struct{}, 1), took: make(chan time.Duration, 16)}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel = cancel
 	if ip, err := netip.ParseAddr(host); err == nil {
@@ -78,6 +79,16 @@ func NewNames(wire *wire.Wire, fits func(netip.Addr) bool, found func()) (*Names
 
 // Known returns the result of the last lookup that found something; nil before the end of the first one.
 func (n *Names) Known() *Known { return n.known.Load() }
+
+// Took returns how long a lookup took, each once; false if there was no other. It never blocks.
+func (n *Names) Took() (time.Duration, bool) {
+	select {
+	case took := <-n.took:
+		return took, true
+	default:
+		return 0, false
+	}
+}
 
 // refresh looks the name up from time to time, and soon if its addresses are wrong.
 func (n *Names) refresh(ctx context.Context) {
@@ -113,7 +124,13 @@ func (n *Names) Doubt() {
 func (n *Names) lookUp(ctx context.Context, timeout time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	n.learn(net.DefaultResolver.LookupNetIP(ctx, "ip", n.host))
+	began := time.Now()
+	ips, err := net.DefaultResolver.LookupNetIP(ctx, "ip", n.host)
+	select {
+	case n.took <- time.Since(began):
+	default: // nobody wants to know
+	}
+	n.learn(ips, err)
 }
 
 // learn takes the result of a lookup. A failed one keeps what was known.
@@ -140,3 +157,6 @@ func (n *Names) learn(ips []netip.Addr, err error) {
 
 // Close ends the lookups.
 func (n *Names) Close() { n.cancel() }
+
+// PeerAt returns the peer at an address and port.
+func PeerAt(to netip.AddrPort) Peer { return newPeer(to.Addr().Unmap(), int(to.Port())) }

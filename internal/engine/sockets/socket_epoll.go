@@ -114,6 +114,19 @@ type Peer struct {
 // ofUnix returns the peer at the path of a Unix socket.
 func ofUnix(path string) Peer { return Peer{unix.AF_UNIX, &unix.SockaddrUnix{Name: path}} }
 
+// String returns the address: HOST:PORT, or the path of a Unix socket.
+func (p Peer) String() string {
+	switch a := p.address.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port)).String()
+	case *unix.SockaddrUnix:
+		return a.Name
+	}
+	return ""
+}
+
 // newPeer returns the peer at a port of an address.
 func newPeer(ip netip.Addr, port int) Peer {
 	if ip.Is4() {

@@ -250,6 +250,9 @@ type Peer struct {
 // ofUnix returns the peer at the path of a Unix socket.
 func ofUnix(path string) Peer { return Peer{address: path} }
 
+// String returns the address: HOST:PORT, or the path of a Unix socket.
+func (p Peer) String() string { return p.address }
+
 // newPeer returns the peer at a port of an address.
 func newPeer(ip netip.Addr, port int) Peer {
 	return Peer{net.JoinHostPort(ip.String(), strconv.Itoa(port)), ip.Is4()}

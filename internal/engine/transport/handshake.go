@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
 	"github.com/loadctl/loadctl/targets"
@@ -17,7 +18,8 @@ import (
 // takes a millisecond of CPU, and requests that are due must not wait for it. The goroutine alone uses the socket until the
 // handshake is over. The socket stays registered with the loop, which says when something happened.
 type Handshake struct {
-	Index int32 // that its connection has with the loop
+	Index int32         // that its connection has with the loop
+	TLS   time.Duration // how long that of TLS took; 0 = there was none. Valid when it is over
 
 	all       *Handshakes
 	conn      *Conn
@@ -99,9 +101,11 @@ func (h *Handshake) run() {
 func (h *Handshake) open() (err error) {
 	var c io.ReadWriter = h.tls
 	if h.wire.Name != "" {
+		began := time.Now()
 		if h.secure, err = h.wire.Secure(h.tls); err != nil {
 			return err
 		}
+		h.TLS = time.Since(began)
 		c = h.secure
 	}
 	if h.wire.Opens() {

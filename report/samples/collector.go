@@ -1,12 +1,13 @@
 package samples
 
 import (
+	"math"
 	"slices"
 	"sync"
 )
 
-// A Keeper chooses the samples of one shard of a worker. One goroutine calls Worth and Add; any may call Set.
-type Keeper struct {
+// A Collector chooses the samples of one shard of a worker. One goroutine calls Worth and Add; any may call Set.
+type Collector struct {
 	salt   uint64
 	limits Limits
 	seen   []stepSeen // by index of the step; equal names share what is kept
@@ -30,10 +31,10 @@ type classSeen struct {
 	random bottom[uint64] // keys
 }
 
-// NewKeeper returns an empty Keeper of a worker whose workload has so many steps, 0 for one request. closed says that it is a
+// NewCollector returns an empty Collector of a worker whose workload has so many steps, 0 for one request. closed says that it is a
 // closed loop.
-func NewKeeper(worker string, steps int, closed bool, l Limits) *Keeper {
-	k := &Keeper{limits: l, set: Set{Closed: closed}}
+func NewCollector(worker string, steps int, closed bool, l Limits) *Collector {
+	k := &Collector{limits: l, set: Set{Closed: closed}}
 	if closed {
 		k.salt = salt(worker)
 	}
@@ -45,7 +46,7 @@ func NewKeeper(worker string, steps int, closed bool, l Limits) *Keeper {
 }
 
 // Worth reports whether a request is one to keep. latency is in ns. It takes no lock and allocates nothing.
-func (k *Keeper) Worth(step int, class string, ordinal uint64, latency int64) bool {
+func (k *Collector) Worth(step int, class string, ordinal uint64, latency int64) bool {
 	seen := &k.seen[step]
 	if seen.slow.admits(-latency) {
 		return true
@@ -57,8 +58,17 @@ func (k *Keeper) Worth(step int, class string, ordinal uint64, latency int64) bo
 	return c == nil || c.firsts < firsts || c.random.admits(key(ordinal, k.salt))
 }
 
+// Holds returns the latency in ns from which on a good request is worth keeping; 0 if it is worth that in any case.
+func (k *Collector) Holds(step int, ordinal uint64) int64 {
+	slow := &k.seen[step].slow
+	if k.Worth(step, "", ordinal, math.MinInt64+1) {
+		return 0
+	}
+	return 1 - slow.values[slow.most-1]
+}
+
 // Add keeps a sample of the step with this index, and forgets those that are less worth.
-func (k *Keeper) Add(step int, s Sample) {
+func (k *Collector) Add(step int, s Sample) {
 	k.note(&k.seen[step], &s)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -68,7 +78,7 @@ func (k *Keeper) Add(step int, s Sample) {
 }
 
 // note notes what the next requests have to surpass.
-func (k *Keeper) note(seen *stepSeen, s *Sample) {
+func (k *Collector) note(seen *stepSeen, s *Sample) {
 	seen.slow.add(-s.Latency)
 	if s.Class == "" {
 		seen.good.add(key(s.Ordinal, k.salt))
@@ -101,7 +111,7 @@ func (b *bottom[T]) add(v T) {
 }
 
 // Set returns what is kept, and how often it has changed. The samples must not be changed.
-func (k *Keeper) Set() (Set, int64) {
+func (k *Collector) Set() (Set, int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.set, k.changes

@@ -1,0 +1,152 @@
+package loop
+
+import (
+	"errors"
+	"io"
+	"math"
+	"syscall"
+	"time"
+
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/wire"
+)
+
+// What a Watcher gets of requests and connections. An answer that came with one read is still in the buffer when its request
+// ends, so it costs nothing. Of others the beginning is kept until then, in one of few buffers.
+
+// mostHeard is how many answers that did not come with one read are kept at a time.
+const mostHeard = 32
+
+// A witness keeps what a Watcher may want to see.
+type witness struct {
+	watcher targets.Watcher // nil = none
+	sample  int             // bytes of each body that it wants; 0 = no exchanges
+	last    []byte          // what was read last, of the request that ends now
+	buffers [][]byte        // not in use
+	made    int             // buffers
+	numbers int64           // connections so far
+}
+
+// Watch makes w hear of requests and connections. With sample > 0 it gets exchanges, with as many bytes of each body. Call it
+// before the first Send.
+func (c *Client) Watch(w targets.Watcher, sample int) { c.watcher, c.sample = w, sample }
+
+// heard takes bytes of an answer that goes on after them.
+func (c *Client) heard(cn *conn, b []byte) {
+	if cn.result.First == 0 && len(b) > 0 {
+		cn.result.First = c.clock.Now()
+	}
+	if c.sample == 0 || len(b) == 0 {
+		return
+	}
+	most := wire.MostAnswer(c.sample)
+	if cn.heard == nil {
+		switch n := len(c.buffers); {
+		case n > 0:
+			cn.heard, c.buffers = c.buffers[n-1], c.buffers[:n-1]
+		case c.made < mostHeard:
+			cn.heard = make([]byte, 0, most)
+			c.made++
+		default:
+			return
+		}
+	}
+	cn.heard = append(cn.heard, b[:min(len(b), most-len(cn.heard))]...)
+}
+
+// ends takes the last bytes of an answer. They stay valid until end.
+func (c *Client) ends(b []byte) { c.last = b }
+
+// unhear gives back what was kept of an answer.
+func (c *Client) unhear(cn *conn) {
+	c.last = nil
+	if cn.heard != nil {
+		c.buffers, cn.heard = append(c.buffers, cn.heard[:0]), nil
+	}
+}
+
+// testify notes what is known of a request that has ended with err, and what it exchanged if the Watcher wants that.
+func (c *Client) testify(cn *conn, err error) {
+	r, on := &cn.result, cn
+	if cn.state == streaming {
+		if on = cn.stream.on; cn.stream.begun {
+			r.First = cn.stream.http.First()
+		}
+	} else if r.First == 0 && len(c.last) > 0 {
+		r.First = r.Done
+	}
+	if on != nil {
+		r.Connection, r.Reused = on.number, cn.reused
+	}
+	if c.sample == 0 || cn.host.names == nil || !c.watcher.Worth(r) {
+		return
+	}
+	seen := wire.Seen{Call: r.Call, Request: cn.sent(), Answer: cn.currentAnswer(), Raw: append(cn.heard, c.last...), Took: time.Duration(r.Done - r.Sent), Err: err}
+	r.Exchange = cn.wire.Exchange(seen, c.sample)
+	if on != nil && on.number > 0 {
+		r.Exchange.Opened, r.Exchange.Remote = on.opened, on.peer.String()
+	}
+}
+
+// sent returns the request of a conn, as it was filled.
+func (cn *conn) sent() []byte {
+	switch {
+	case cn.state != streaming:
+		return cn.request
+	case cn.wire.Request != nil:
+		return cn.wire.Request
+	}
+	return cn.filled
+}
+
+// limits returns within which a stream's answer is read, for a request that begins now.
+func (c *Client) limits(r *conn) http1.Limits {
+	l := r.wire.Limits
+	if c.sample == 0 {
+		l.Hold = http1.Hold{}
+		return l
+	}
+	if l.Hold.From = math.MaxInt64; l.Hold.Bytes > 0 {
+		l.Hold.From = c.watcher.Holds(&r.result)
+	}
+	return l
+}
+
+// phase notes a phase of a connection that began at some time. It returns when it ended.
+func (c *Client) phase(p targets.Phase, began int64) int64 {
+	now := c.clock.Now()
+	if c.watcher != nil {
+		c.watcher.Phase(p, now-began)
+	}
+	return now
+}
+
+// hungUp notes that a server closed a connection.
+func (c *Client) hungUp() {
+	if c.watcher != nil {
+		c.watcher.Phase(targets.PhaseClosed, 0)
+	}
+}
+
+// numbered gives a connection that a peer accepted its number.
+func (c *Client) numbered(cn *conn) {
+	c.numbers++
+	cn.number = c.numbers
+	cn.opened = c.phase(targets.PhaseConnect, cn.began)
+}
+
+// lookedUp notes the lookups of a host's name.
+func (c *Client) lookedUp(h *host) {
+	if c.watcher == nil || h.names == nil {
+		return
+	}
+	for took, ok := h.names.Took(); ok; took, ok = h.names.Took() {
+		c.watcher.Phase(targets.PhaseDNS, int64(took))
+	}
+}
+
+// cut reports whether an error says that the peer ended the connection.
+func cut(err error) bool {
+	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
