@@ -132,8 +132,6 @@ type Local struct {
 	Tables Tables
 	// Credential is the value of the Authorization header for Spec.Auth, or the keys that sign requests.
 	Credential *Credential
-	// Sample is how many bytes of each body an engine keeps for an Exchange; 0 = its Watcher wants none.
-	Sample int
 	// Halted is called just before the first byte of a request is written, because connecting may have taken long. If
 	// it returns true, the request is not sent and ends as ClassCanceled. nil means never. It must be safe for
 	// concurrent use.

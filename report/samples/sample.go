@@ -7,6 +7,7 @@ type Sample struct {
 	Ordinal uint64   `json:"ordinal"` // number of its slot in the run
 	Worker  string   `json:"worker"`
 	Step    string   `json:"step,omitempty"`   // "" without a workload
+	URL     string   `json:"url,omitempty"`    // where it went; "" = unknown
 	Why     []string `json:"why"`              // reasons to keep it, of those below
 	Class   string   `json:"class,omitempty"`  // of its failure; "" = it went well
 	Status  int      `json:"status,omitempty"` // of the protocol; 0 = none

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"net/http"
 	"time"
 
@@ -114,14 +113,13 @@ func (e *expectation) outcome(a check.Answer, took time.Duration, err error, res
 	return out
 }
 
-// hold returns of which answers so many bytes of the body are kept, whatever checks need: a message of gRPC is kept whole or
-// not at all.
-func (e *expectation) hold(bytes int) http1.Hold {
-	h := http1.Hold{Bytes: bytes, Good: e.statuses.Contains, From: math.MaxInt64}
-	if bytes > 0 && e.grpc {
-		h.Bytes, h.Good = max(bytes, heldMessage), func(status int) bool { return status == http.StatusOK }
+// hold returns of which answers an engine keeps what checks do not need, and at least how many bytes of each: a message of
+// gRPC is kept whole or not at all.
+func (e *expectation) hold() http1.Hold {
+	if e.grpc {
+		return http1.Hold{Bytes: heldMessage, Good: func(status int) bool { return status == http.StatusOK }}
 	}
-	return h
+	return http1.Hold{Bytes: 1, Good: e.statuses.Contains}
 }
 
 // heldMessage is the longest message of gRPC that is kept for a sample, in bytes.

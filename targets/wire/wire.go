@@ -170,7 +170,7 @@ func (w *Wire) useHTTP(spec targets.Spec, u *url.URL, local targets.Local) (err 
 		return err
 	}
 	w.Limits, w.offers = w.expect.limits, protocols(spec)
-	w.Limits.Hold = w.expect.hold(local.Sample)
+	w.Limits.Hold = w.expect.hold()
 	if !targets.IsGRPC(spec.URL) {
 		w.Redirects = spec.Redirects
 	}

@@ -61,7 +61,7 @@ type Client struct {
 	closing     list    // shared connections that are closed when the server has ended their streams, in the order of their deadlines
 	closings    int     // how many these are; they are not among connections
 
-	witness
+	capture
 	buf    []byte
 	memo   http1.Memo // most answers begin like the last one, on whichever connection
 	closed bool
@@ -71,7 +71,7 @@ type Client struct {
 // in the background from time to time; if no address accepts connections, within a second. If the name does not
 // resolve, requests fail with that outcome.
 func New(clock *pacer.Clock, wire *wire.Wire, connections int) (*Client, error) {
-	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: sockets.NewLocals(wire.Local), buf: make([]byte, readBuffer)}
+	c := &Client{clock: clock, wire: wire, max: max(1, connections), locals: sockets.NewLocals(wire.Local), buf: make([]byte, readBuffer), capture: capture{sample: -1}}
 	c.most = min(c.max, wire.Opening)
 	for _, w := range wire.Steps() {
 		if w.Close {

@@ -62,7 +62,7 @@ type conn struct {
 	session *session // of HTTP/2 and HTTP/3, if it is a shared connection
 	stream  *stream  // the same, if it has ever been a request on one
 
-	heard  []byte       // the beginning of an answer that did not come with one read
+	part   []byte       // the beginning of an answer that did not come with one read
 	number int64        // of the connection, from 1; 0 = it was not opened
 	began  int64        // when the attempt to open it began, or its handshake
 	opened int64        // when a peer accepted it

@@ -147,12 +147,12 @@ func (c *Client) read(cn *conn) {
 		used, complete, err := cn.reply.Feed(c.buf[:n])
 		cn.in += used
 		if complete || err != nil {
-			c.ends(c.buf[:n])
+			c.keepLast(c.buf[:n])
 			keep := err == nil && c.reusable(cn) && (datagrams || n < len(c.buf) || c.drained(cn))
 			c.end(cn, err, targets.ClassProtocol, keep)
 			return
 		}
-		c.heard(cn, c.buf[:n])
+		c.keepPart(cn, c.buf[:n])
 		if n < len(c.buf) && !cn.HungUp && !datagrams {
 			cn.Readable = false
 			return
@@ -216,9 +216,9 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(cn.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(cn.out)+earlier.BytesOut
 	next, to := c.next(cn, err)
 	if next == nil {
-		c.testify(cn, err)
+		c.observe(cn, err)
 	}
-	c.unhear(cn)
+	c.dropKept(cn)
 	cn.release()
 	if cn.messages != nil {
 		if err != nil && !keep {

@@ -48,12 +48,12 @@ func (c *Client) readSecure(cn *conn) {
 			used, complete, bad := cn.reply.Feed(c.buf[:n])
 			cn.in += used
 			if complete || bad != nil {
-				c.ends(c.buf[:n])
+				c.keepLast(c.buf[:n])
 				keep := bad == nil && (err == nil || sockets.Blocked(err)) && c.reusable(cn) && c.settled(cn)
 				c.end(cn, bad, targets.ClassProtocol, keep)
 				return
 			}
-			c.heard(cn, c.buf[:n])
+			c.keepPart(cn, c.buf[:n])
 		}
 		switch {
 		case err == nil:

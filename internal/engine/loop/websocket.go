@@ -64,9 +64,9 @@ func (c *Client) readSocket(cn *conn) {
 // feed takes bytes of the reply. It reports whether more are needed. What follows the reply is no reply.
 func (c *Client) feed(cn *conn, b []byte) (more bool) {
 	used, done, err := cn.messages.Feed(b)
-	if c.ends(b[:used]); err == nil && !done {
-		c.ends(nil)
-		c.heard(cn, b)
+	if c.keepLast(b[:used]); err == nil && !done {
+		c.keepLast(nil)
+		c.keepPart(cn, b)
 	}
 	switch {
 	case err != nil:

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // Journal keeps what the worker reports. One goroutine at a time calls Publish. A call may fail. The context ends a
@@ -20,10 +21,18 @@ type Journal interface {
 	Publish(ctx context.Context, interval, total *record.Snapshot, series *record.Series) error
 }
 
+// A SampleJournal is a Journal that takes what the worker has kept as evidence.
+type SampleJournal interface {
+	Journal
+	// PublishSamples writes all that is kept, in place of what was written before. version differs if anything has changed
+	// since the last call. processes is as in record.Snapshot.
+	PublishSamples(ctx context.Context, all samples.Set, version, processes int64) error
+}
+
 // A Keeper is a Journal that takes all that the worker has to report at the end.
 type Keeper interface {
 	Journal
-	// Keep is called once, after the last Publish, with the final cumulative snapshot and all points. started is as
-	// in Worker. published says whether Publish has taken them. The Keeper may keep and read them.
-	Keep(started int64, total *record.Snapshot, points []record.Point, published bool)
+	// Keep is called once, after the last Publish, with the final cumulative snapshot, all points, and the evidence. started is
+	// as in Worker. published says whether Publish has taken snapshot and points. The Keeper may keep and read all of it.
+	Keep(started int64, total *record.Snapshot, points []record.Point, kept samples.Set, published bool)
 }

@@ -56,6 +56,7 @@ type publisher struct {
 	series   record.Series
 	seq      uint64
 	failures outage.Series
+	sampled  int64 // when evidence was published, ns of the local clock; 0 = not yet
 	away     int64 // since when nothing could be published, µs of the Redis clock; 0 = the last attempt succeeded
 }
 
@@ -131,6 +132,9 @@ func (p *publisher) run(quit <-chan struct{}) {
 			err := p.publish(context.Background(), attemptTimeout)
 			p.schedule.Tried(err)
 			p.trouble(err)
+			if err == nil {
+				p.publishSamples(attemptTimeout)
+			}
 		case <-quit:
 			return
 		}
@@ -243,12 +247,15 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 		err = persist(ctx, share, attempt)
 	}
 	if err == nil {
+		p.sampled = 0
+		p.publishSamples(publishTimeout)
 		p.trouble(nil)
 	} else {
 		p.log.Warn("could not publish the last snapshot; the report in Redis lacks it", "err", err)
 	}
 	if keeper, ok := p.journal.(Keeper); ok {
-		keeper.Keep(p.started(), p.total, p.series.Points(), err == nil)
+		kept, _ := p.samples()
+		keeper.Keep(p.started(), p.total, p.series.Points(), kept, err == nil)
 	}
 }
 

@@ -61,6 +61,7 @@ type shard struct {
 	pace     pace
 	waiting  waiting
 	recorder *record.Recorder
+	observer *observer    // nil = no evidence is kept
 	mix      *targets.Mix // nil = a workload of one request
 	walks    *walks       // nil = no flow has several steps
 	inFlight int
@@ -295,8 +296,11 @@ func (s *shard) completed(r targets.Result) {
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut, Messages: r.Outcome.Messages,
-		Step: r.Call.Step,
+		Step: r.Call.Step, First: r.First, Reused: r.Reused,
 	})
+	if s.observer != nil {
+		s.observer.keep(&r)
+	}
 	if s.walks != nil {
 		s.walkOn(&r)
 	}

@@ -74,6 +74,9 @@ type Worker struct {
 	// is not known, or there are none.
 	Dropped func() int64
 
+	// Evidence says what is kept of some requests; nil = nothing.
+	Evidence *Evidence
+
 	Grants Grants      // asked before a slot is sent; nil = the run has no limiter
 	Terms  lease.Terms // of the limiter
 
@@ -166,6 +169,7 @@ func (e *engine) open() error {
 			e.shards[i].granted = &granted{}
 		}
 	}
+	e.observe()
 	e.publisher.shards, e.publisher.cores = e.shards, e.Cores
 	if e.Closed {
 		e.publisher.idleTime = &e.idleTime

@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -98,7 +99,7 @@ func TestListAndFilesDescribe(t *testing.T) {
 			t.Errorf("%v, %+v", err, all)
 		}
 		journal, total := NewJournal(r, "w", "i"), record.NewSnapshot("w", "i")
-		journal.Keep(0, total, nil, false)
+		journal.Keep(0, total, nil, samples.Set{}, false)
 		data, err := journal.Unpublished().MarshalBinary()
 		u := new(Unpublished)
 		if err == nil {
@@ -141,7 +142,7 @@ func TestReportsOrderSteps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		journal.Keep(0, total, nil, false)
+		journal.Keep(0, total, nil, samples.Set{}, false)
 		u := new(Unpublished)
 		if err := u.UnmarshalBinary(journal.Unpublished().encoded(t)); err != nil {
 			t.Fatal(err)

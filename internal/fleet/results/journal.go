@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // listEvery is the number of snapshots between two checks that the run is listed.
@@ -25,7 +26,8 @@ type Journal struct {
 
 	second    int64 // up to which the run's series has the worker's points, by the last reply
 	own       *Unpublished
-	published bool // Redis has taken own
+	published bool  // Redis has taken own
+	sampled   int64 // the version of the samples that Redis has
 }
 
 // NewJournal returns the Journal of the worker with this id and incarnation.
@@ -49,6 +51,7 @@ func (j *Journal) Publish(ctx context.Context, interval, total *record.Snapshot,
 		switch {
 		case !reply.added:
 			strays++
+			j.sampled = 0 // Redis has forgotten them too
 		case m.interval != nil:
 			total.Processes = max(total.Processes, reply.processes)
 			if interval.Seq%listEvery == 1 && !interval.Final {
@@ -61,11 +64,11 @@ func (j *Journal) Publish(ctx context.Context, interval, total *record.Snapshot,
 }
 
 // Keep takes all that the worker has to report, for Own and Unpublished.
-func (j *Journal) Keep(started int64, total *record.Snapshot, points []record.Point, published bool) {
+func (j *Journal) Keep(started int64, total *record.Snapshot, points []record.Point, kept samples.Set, published bool) {
 	j.published = published
 	j.own = &Unpublished{
 		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: run.TimeOf(started), Length: j.run.Spec.Length(),
-		Total: total, Series: points, ClosedLoop: j.run.Spec.Max, Described: j.run.Spec.Describe(),
+		Total: total, Series: points, Samples: kept, ClosedLoop: j.run.Spec.Max, Described: j.run.Spec.Describe(),
 		Thresholds: j.run.Spec.Thresholds, Warmup: j.run.Spec.Warmup, Steps: j.run.Spec.CountedSteps(),
 	}
 }

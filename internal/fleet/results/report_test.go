@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // TestLimitedRun: slots that the limiter refuses count as asked for and as ungranted. Nothing is skipped. The
@@ -74,7 +75,7 @@ func TestMaxReport(t *testing.T) {
 		if err != nil || !rep.ClosedLoop || !rep.Complete || rep.Audit.Sent != 9 || rep.Asked != 0 || len(rep.Notes) != 1 {
 			t.Errorf("%+v, %v", rep, err)
 		}
-		journal.Keep(0, total, nil, false)
+		journal.Keep(0, total, nil, samples.Set{}, false)
 		data := journal.Unpublished().encoded(t)
 		u, err := ReadUnpublished(written(t, data))
 		if err != nil {

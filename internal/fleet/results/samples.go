@@ -29,10 +29,12 @@ func Samples(ctx context.Context, r *run.Run) (samples.Set, error) {
 }
 
 // PublishSamples stores what the worker has kept as evidence, in place of what it stored before: as much as is its share of
-// what Redis may hold of a run. processes is how many processes of workers have taken part; 0 = unknown.
-func (j *Journal) PublishSamples(ctx context.Context, set samples.Set, processes int64) error {
-	share := samples.Share(processes)
-	text, err := set.Within(samples.Limits{Whole: samples.MostWhole, Bytes: share}).MarshalBinary()
+// what Redis may hold of a run. What Redis has already is not stored again.
+func (j *Journal) PublishSamples(ctx context.Context, all samples.Set, version, processes int64) error {
+	if version == j.sampled {
+		return nil
+	}
+	text, err := all.Within(samples.Limits{Whole: samples.MostWhole, Bytes: samples.Share(processes)}).MarshalBinary()
 	if err != nil {
 		return err
 	}
@@ -44,5 +46,6 @@ func (j *Journal) PublishSamples(ctx context.Context, set samples.Set, processes
 	case reply == "NOSTATE":
 		return fmt.Errorf("publish samples: run %s: %w", j.run.Name, run.ErrNoRun)
 	}
+	j.sampled = version
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/report/units"
 )
 
@@ -38,6 +39,7 @@ type Unpublished struct {
 	Thresholds []string           // conditions of the run, as in its spec
 	Warmup     time.Duration      // as in the run's spec
 	Steps      []string           // names of the steps, in the order of the workload
+	Samples    samples.Set        // requests that it kept as evidence
 }
 
 // The encoding of an Unpublished is one JSON object. In all versions its first members say what it is.

@@ -16,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // finalSnapshot returns a final snapshot of an incarnation with these counts.
@@ -390,7 +391,7 @@ func TestMergedReport(t *testing.T) {
 			t.Error("something is kept though nothing was")
 		}
 		all.Final = true
-		journal.Keep(0, all, []record.Point{{Width: 1, Sent: owned}}, false)
+		journal.Keep(0, all, []record.Point{{Width: 1, Sent: owned}}, samples.Set{}, false)
 		u := journal.Unpublished()
 		if u.Run != "x" || u.UID != r.UID || u.State != "left" || u.Leased != owned || u.Total != all {
 			t.Errorf("%+v", u)

@@ -3,7 +3,6 @@ package loop
 import (
 	"errors"
 	"io"
-	"math"
 	"syscall"
 	"time"
 
@@ -15,59 +14,59 @@ import (
 // What a Watcher gets of requests and connections. An answer that came with one read is still in the buffer when its request
 // ends, so it costs nothing. Of others the beginning is kept until then, in one of few buffers.
 
-// mostHeard is how many answers that did not come with one read are kept at a time.
-const mostHeard = 32
+// mostParts is how many answers that did not come with one read are kept at a time.
+const mostParts = 32
 
-// A witness keeps what a Watcher may want to see.
-type witness struct {
+// A capture keeps what a Watcher may want to see.
+type capture struct {
 	watcher targets.Watcher // nil = none
-	sample  int             // bytes of each body that it wants; 0 = no exchanges
+	sample  int             // bytes of each body that it wants; −1 = no exchanges
 	last    []byte          // what was read last, of the request that ends now
 	buffers [][]byte        // not in use
 	made    int             // buffers
 	numbers int64           // connections so far
 }
 
-// Watch makes w hear of requests and connections. With sample > 0 it gets exchanges, with as many bytes of each body. Call it
+// Watch makes w hear of requests and connections. With sample ≥ 0 it gets exchanges, with as many bytes of each body. Call it
 // before the first Send.
 func (c *Client) Watch(w targets.Watcher, sample int) { c.watcher, c.sample = w, sample }
 
-// heard takes bytes of an answer that goes on after them.
-func (c *Client) heard(cn *conn, b []byte) {
+// keepPart takes bytes of an answer that goes on after them.
+func (c *Client) keepPart(cn *conn, b []byte) {
 	if cn.result.First == 0 && len(b) > 0 {
 		cn.result.First = c.clock.Now()
 	}
-	if c.sample == 0 || len(b) == 0 {
+	if c.sample < 0 || len(b) == 0 {
 		return
 	}
 	most := wire.MostAnswer(c.sample)
-	if cn.heard == nil {
+	if cn.part == nil {
 		switch n := len(c.buffers); {
 		case n > 0:
-			cn.heard, c.buffers = c.buffers[n-1], c.buffers[:n-1]
-		case c.made < mostHeard:
-			cn.heard = make([]byte, 0, most)
+			cn.part, c.buffers = c.buffers[n-1], c.buffers[:n-1]
+		case c.made < mostParts:
+			cn.part = make([]byte, 0, most)
 			c.made++
 		default:
 			return
 		}
 	}
-	cn.heard = append(cn.heard, b[:min(len(b), most-len(cn.heard))]...)
+	cn.part = append(cn.part, b[:min(len(b), most-len(cn.part))]...)
 }
 
-// ends takes the last bytes of an answer. They stay valid until end.
-func (c *Client) ends(b []byte) { c.last = b }
+// keepLast takes the last bytes of an answer. They stay valid until end.
+func (c *Client) keepLast(b []byte) { c.last = b }
 
-// unhear gives back what was kept of an answer.
-func (c *Client) unhear(cn *conn) {
+// dropKept gives back what was kept of an answer.
+func (c *Client) dropKept(cn *conn) {
 	c.last = nil
-	if cn.heard != nil {
-		c.buffers, cn.heard = append(c.buffers, cn.heard[:0]), nil
+	if cn.part != nil {
+		c.buffers, cn.part = append(c.buffers, cn.part[:0]), nil
 	}
 }
 
-// testify notes what is known of a request that has ended with err, and what it exchanged if the Watcher wants that.
-func (c *Client) testify(cn *conn, err error) {
+// observe notes what is known of a request that has ended with err, and what it exchanged if the Watcher wants that.
+func (c *Client) observe(cn *conn, err error) {
 	r, on := &cn.result, cn
 	if cn.state == streaming {
 		if on = cn.stream.on; cn.stream.begun {
@@ -79,10 +78,10 @@ func (c *Client) testify(cn *conn, err error) {
 	if on != nil {
 		r.Connection, r.Reused = on.number, cn.reused
 	}
-	if c.sample == 0 || cn.host.names == nil || !c.watcher.Worth(r) {
+	if c.sample < 0 || cn.host.names == nil || !c.watcher.Worth(r) {
 		return
 	}
-	seen := wire.Seen{Call: r.Call, Request: cn.sent(), Answer: cn.currentAnswer(), Raw: append(cn.heard, c.last...), Took: time.Duration(r.Done - r.Sent), Err: err}
+	seen := wire.Seen{Call: r.Call, Request: cn.sent(), Answer: cn.currentAnswer(), Raw: append(cn.part, c.last...), Took: time.Duration(r.Done - r.Sent), Err: err}
 	r.Exchange = cn.wire.Exchange(seen, c.sample)
 	if on != nil && on.number > 0 {
 		r.Exchange.Opened, r.Exchange.Remote = on.opened, on.peer.String()
@@ -103,13 +102,11 @@ func (cn *conn) sent() []byte {
 // limits returns within which a stream's answer is read, for a request that begins now.
 func (c *Client) limits(r *conn) http1.Limits {
 	l := r.wire.Limits
-	if c.sample == 0 {
-		l.Hold = http1.Hold{}
+	if c.sample < 0 {
+		l.Hold.Bytes = 0
 		return l
 	}
-	if l.Hold.From = math.MaxInt64; l.Hold.Bytes > 0 {
-		l.Hold.From = c.watcher.Holds(&r.result)
-	}
+	l.Hold.Bytes, l.Hold.From = max(l.Hold.Bytes, c.sample), c.watcher.Holds(&r.result)
 	return l
 }
 
