@@ -202,7 +202,7 @@ func TestPageOpensSamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.frames <- text // what is open stays open, and keeps the keyboard
+	s.frames <- text // the row moves up; what is open stays open, and keeps the keyboard
 	tab.Until(`[...document.querySelectorAll("td")].some(e => e.textContent === "777")`)
 	if at := browsertest.Value[string](tab, `document.activeElement.textContent + document.activeElement.getAttribute("aria-expanded")`); at != "protocoltrue" {
 		t.Errorf("the keyboard is at %s", at)
@@ -240,7 +240,7 @@ func TestPageOpensSamplesOfAnArchive(t *testing.T) {
 	s.handle("GET /api/v1/archives/{name}/samples", server.archivedSamples)
 	tab := browsertest.Start(t).Visit(t, s.URL+"/#/archive/old", browsertest.Look{})
 	tab.Until(`document.querySelector("tbody .opens")`)
-	browsertest.Value[bool](tab, `([...document.querySelectorAll("tbody .opens")].find(b => b.textContent === "timeout").click(), true)`)
-	tab.Until(`document.querySelector("#samples-failed summary")?.children[0].textContent === "ordinal 101"`)
+	browsertest.Value[bool](tab, `([...document.querySelectorAll("tbody .opens")].find(b => b.textContent === "status").click(), true)`)
+	tab.Until(`document.querySelector("#samples-failed summary")?.children[0].textContent === "ordinal 7"`)
 	quiet(t, tab)
 }
