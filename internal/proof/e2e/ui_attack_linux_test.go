@@ -385,7 +385,7 @@ func TestUINamesAreText(t *testing.T) {
 	}
 	v = b.ui("--control").viewer() // another one, which has no frame yet
 	for _, path := range []string{
-		"/api/v1/runs", "/api/v1/runs/x", "/api/v1/runs/x/workers", "/api/v1/runs/x/report", "/api/v1/runs/" + url.PathEscape(script), "/api/v1/archives/" + url.PathEscape(script),
+		"/api/v1/runs", "/api/v1/runs/x", "/api/v1/runs/x/workers", "/api/v1/runs/x/report", "/api/v1/runs/x/samples?class=" + url.QueryEscape(script), "/api/v1/runs/x/samples?slowest=" + url.QueryEscape(script), "/api/v1/runs/" + url.PathEscape(script), "/api/v1/archives/" + url.PathEscape(script),
 		"/api/v1/compare?base=run:" + url.QueryEscape(script) + "&other=x", "/" + url.PathEscape(script), "/login?token=" + url.QueryEscape(script), "/api/v1/runs/x/report?format=" + url.QueryEscape(script),
 	} {
 		a := v.get(path)
