@@ -26,6 +26,9 @@ type Description struct {
 	Redis      string    `json:"redis"`       // version of the server at the time of the report; "" = unknown, as of the embedded one
 	Hosts      int       `json:"hosts"`       // number of machines with workers, by host name
 	Commands   []Command `json:"commands"`    // the last commands given to the run, oldest first
+
+	// TraceURL is the address of a trace, with ${trace_id} in the place of its id. "" = there is none.
+	TraceURL string `json:"trace_url,omitempty"`
 }
 
 // A Command is a command that changed a run.

@@ -214,7 +214,7 @@ func (m *markup) tables(r report.Report) {
 
 // charts writes the places of the charts that are drawn, and why others are not.
 func (m *markup) charts(all []htmlChart) {
-	m.Raw(`<div id="charts" tabindex="-1">` + "\n" + `<noscript><p class="empty">The charts and their tables need JavaScript. All other tables can be read without it.</p></noscript>` + "\n")
+	m.Raw(`<div id="charts" tabindex="-1">` + "\n" + `<noscript><p class="empty">The charts, their tables and samples need JavaScript. All other tables can be read without it.</p></noscript>` + "\n")
 	var empty []htmlChart
 	for _, c := range all {
 		if c.Empty != "" {

@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -134,6 +135,7 @@ func mistyped(err error) string {
 // cached keeps what load returns for a moment, so that many pages cost Redis as much as one.
 type cached[T any] struct {
 	load func(context.Context) (T, error)
+	keep time.Duration // 0 = fresh
 
 	mu    sync.Mutex
 	value T
@@ -141,7 +143,7 @@ type cached[T any] struct {
 	until time.Time
 }
 
-// fresh is how long a cached value is used.
+// fresh is how long a cached value is used, if nothing else is said.
 const fresh = time.Second
 
 // get returns the value. All callers of a moment share one load.
@@ -155,7 +157,7 @@ func (c *cached[T]) get(ctx context.Context) (T, error) {
 	limit, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookPatience)
 	defer cancel()
 	c.value, c.err = c.load(limit)
-	c.until = time.Now().Add(fresh)
+	c.until = time.Now().Add(cmp.Or(c.keep, fresh))
 	return c.value, c.err
 }
 

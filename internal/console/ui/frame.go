@@ -21,7 +21,7 @@ import (
 // A Frame is what the page shows of a run at one time. The first frame that a page receives has everything. In later
 // ones Report.Series, Report.Events, Marks and Heat.Columns begin at SeriesFrom, EventsFrom, MarksFrom and HeatFrom:
 // replace what you have from there on. Report.Workers is empty, as Fleet has them, and so are the described commands, as
-// Report.Events has them.
+// Report.Events has them. Report.Samples are another answer.
 type Frame struct {
 	At       time.Time     `json:"at"`    // Redis clock
 	Phase    string        `json:"phase"` // as in loadctl status -o json
@@ -77,6 +77,7 @@ func NewFrame(l results.Look, control bool) Frame {
 		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), FleetStates: states(fleet), Fleet: foremost(fleet),
 	}
 	f.Report.Workers = []report.WorkerReport{}
+	f.Report.Samples = nil   // they may be large; pages ask for those that they show
 	if len(rep.Events) > 0 { // they have the commands too, and there may be thousands
 		f.Report.Described.Commands = []report.Command{}
 	}

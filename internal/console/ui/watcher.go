@@ -10,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/results"
 	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // lookPatience is how long one look may take: a server that hangs must not look like a run without news.
@@ -44,6 +45,8 @@ type watcher struct {
 	soon chan struct{} // look at once
 	seed maphash.Seed
 
+	samples cached[samples.Set] // of all pages
+
 	// Of the goroutine of watch alone.
 	live *results.Live
 	had  prints
@@ -60,7 +63,9 @@ type watcher struct {
 type reader struct{ messages chan message }
 
 func newWatcher(h *Hub, name string) *watcher {
-	return &watcher{hub: h, name: name, soon: make(chan struct{}, 1), seed: maphash.MakeSeed(), first: make(chan struct{}), pages: map[*reader]bool{}}
+	w := &watcher{hub: h, name: name, soon: make(chan struct{}, 1), seed: maphash.MakeSeed(), first: make(chan struct{}), pages: map[*reader]bool{}}
+	w.samples.load, w.samples.keep = w.readSamples, keptSamples
+	return w
 }
 
 // stay makes the watcher go on for at least this long.

@@ -104,6 +104,7 @@ func TestUIAnswersAsDocumented(t *testing.T) {
 	a.check("a later event", string(f.next("frame")), "Frame")
 	for path, schema := range map[string]string{
 		"runs": "Listing", "runs/x": "Frame", "runs/waiting": "Frame", "runs/over": "Frame", "archives/old": "Frame", "runs/x/workers": "Fleet", "runs/x/workers?limit=0": "Fleet",
+		"runs/x/samples": "Samples", "runs/over/samples?class=status&step=a&slowest=10&least_ns=1": "Samples", "archives/old/samples": "Samples", "runs/x/samples?slowest=x": "Error", "runs/none/samples": "Error", "archives/none/samples": "Error",
 		"runs/x/report": "report.schema.json", "compare?base=run:over&other=archive:old&force=1": "Comparison", "runs/none": "Error", "runs/none/live": "Error", "runs/x/report?format=none": "Error",
 		"archives/none": "Error", "compare": "Error",
 	} {

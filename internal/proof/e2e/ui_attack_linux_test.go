@@ -128,7 +128,7 @@ func TestUINeedsALogin(t *testing.T) {
 		"changed": {Name: good.Name, Value: good.Value[:end-1] + "~" + good.Value[end:]},
 	} {
 		v := &viewer{t: t, ui: u, cookie: c}
-		for _, path := range []string{"/", "/web/uPlot.iife.min.js", "/api/v1/runs", "/api/v1/runs/hidden-run", "/api/v1/runs/hidden-run/live", "/api/v1/runs/hidden-run/report", "/api/v1/runs/hidden-run/workers", "/api/v1/archives/x", "/api/v1/compare?base=run:hidden-run&other=run:hidden-run"} {
+		for _, path := range []string{"/", "/web/uPlot.iife.min.js", "/api/v1/runs", "/api/v1/runs/hidden-run", "/api/v1/runs/hidden-run/live", "/api/v1/runs/hidden-run/report", "/api/v1/runs/hidden-run/workers", "/api/v1/runs/hidden-run/samples", "/api/v1/archives/x", "/api/v1/archives/x/samples", "/api/v1/compare?base=run:hidden-run&other=run:hidden-run"} {
 			if a := v.get(path); a.status != http.StatusUnauthorized || strings.Contains(a.text, "hidden-run") || !strings.Contains(a.text, "loadctl ui prints") {
 				t.Errorf("cookie %s, %s: %d %s", name, path, a.status, a.text)
 			}
@@ -385,7 +385,7 @@ func TestUINamesAreText(t *testing.T) {
 	}
 	v = b.ui("--control").viewer() // another one, which has no frame yet
 	for _, path := range []string{
-		"/api/v1/runs", "/api/v1/runs/x", "/api/v1/runs/x/workers", "/api/v1/runs/x/report", "/api/v1/runs/" + url.PathEscape(script), "/api/v1/archives/" + url.PathEscape(script),
+		"/api/v1/runs", "/api/v1/runs/x", "/api/v1/runs/x/workers", "/api/v1/runs/x/report", "/api/v1/runs/x/samples?class=" + url.QueryEscape(script), "/api/v1/runs/x/samples?slowest=" + url.QueryEscape(script), "/api/v1/runs/" + url.PathEscape(script), "/api/v1/archives/" + url.PathEscape(script),
 		"/api/v1/compare?base=run:" + url.QueryEscape(script) + "&other=x", "/" + url.PathEscape(script), "/login?token=" + url.QueryEscape(script), "/api/v1/runs/x/report?format=" + url.QueryEscape(script),
 	} {
 		a := v.get(path)

@@ -36,6 +36,13 @@ export function archivePath(name) {
   return "/api/v1/archives/" + encodeURIComponent(name);
 }
 
+// samplesPath is where samples of a run or an archive are, which is at path: those that a query wants.
+export function samplesPath(path, { class: kind, step, slowest, least }) {
+  const q = new URLSearchParams();
+  for (const [name, value] of Object.entries({ class: kind, step, slowest, least_ns: least })) if (value) q.set(name, value);
+  return `${path}/samples?${q}`;
+}
+
 function post(path, body) {
   return ask(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
 }

@@ -62,6 +62,7 @@ export function rows(body, key, make) {
   const known = new Map();
   return (items) => {
     const now = new Set();
+    const held = body.contains(document.activeElement) ? document.activeElement : null;
     items.forEach((item, i) => {
       const k = key(item);
       now.add(k);
@@ -78,6 +79,7 @@ export function rows(body, key, make) {
       line.remove();
       known.delete(k);
     }
+    if (held?.isConnected && held !== document.activeElement) held.focus({ preventScroll: true }); // a row that moves loses it
   };
 }
 

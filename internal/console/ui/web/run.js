@@ -1,10 +1,13 @@
 import { plotted, whyNothing } from "./charts.js";
+import { archivePath, read, runPath, samplesPath } from "./api.js";
 import { audit } from "./audit.js";
 import { controls } from "./controls.js";
 import { counts } from "./counts.js";
 import { element } from "./dom.js";
 import { events } from "./events.js";
 import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime } from "./lines.js";
+import { samplePanel } from "./samples.js";
+import { slowSamples } from "./slow.js";
 import { tiles } from "./tiles.js";
 import { judged, verdict } from "./verdict.js";
 
@@ -30,8 +33,14 @@ export function runView(root, name, tell) {
     }
   };
   pair.append(plots[2].box, plots[3].box);
+  let newest = null; // frame
+  const source = {
+    ask: (query) => read(samplesPath(newest.archived ? archivePath(name) : runPath(name), query)),
+    traceURL: () => newest.report.described.trace_url,
+  };
+  const slow = slowPart(plots[2].box, source);
   const parts = [verdict(), tiles(), controls(name, tell), judged(), audit(),
-    counts("Failed requests", "class", "No request failed.", (r) => r.errors), counts("Answers", "status", "There are no answers yet.", (r) => r.status_codes), events()];
+    counts("Failed requests", "class", "No request failed.", (r) => r.errors, samplePanel("samples-failed", source)), counts("Answers", "status", "There are no answers yet.", (r) => r.status_codes), events()];
   const [phase, figures, hand, checks, sums, failed, statuses, happened] = parts;
   side.append(hand.box);
   answers.append(failed.box, statuses.box);
@@ -39,10 +48,24 @@ export function runView(root, name, tell) {
   root.append(phase.box, figures.box, side, main);
   return {
     show: (frame) => {
+      newest = frame;
       ask(frame);
-      [...parts, ...plots].forEach((p) => p.show(frame));
+      [...parts, ...plots, slow].forEach((p) => p.show(frame));
     },
     end: () => plots.forEach((p) => p.end()),
+  };
+}
+
+// slowPart adds the buttons that show slow requests to the chart of percentiles.
+function slowPart(box, source) {
+  const panel = samplePanel("samples-slow", source);
+  const slow = slowSamples(panel);
+  box.append(slow.box, panel.box);
+  return {
+    show: ({ report }) => {
+      slow.box.hidden = !report.latency_ns.max;
+      slow.show(report);
+    },
   };
 }
 

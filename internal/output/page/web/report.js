@@ -2,10 +2,11 @@ import { chart } from "./chart.js";
 import { heatMap } from "./heat.js";
 import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime } from "./lines.js";
 import { listMarks } from "./marks.js";
+import { openSamples } from "./opened.js";
 import { timeline } from "./timeline.js";
 
-/* The page of a report. Its numbers and tables are there already; this draws the charts that have something to show, from the JSON in
-   the page. */
+/* The page of a report. Its numbers and tables are there already; this draws the charts that have something to show, and opens samples,
+   from the JSON in the page. */
 const drawing = JSON.parse(document.getElementById("data").textContent);
 const time = timeline(drawing.report);
 const draws = {
@@ -24,4 +25,5 @@ for (const figure of document.querySelectorAll("figure[data-chart]")) {
   const list = figure.querySelector(".marks");
   if (list) listMarks(drawing.marks, list);
 }
+openSamples(drawing.report);
 requestAnimationFrame(() => performance.measure("drawn", { start: 0 }));
