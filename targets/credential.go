@@ -50,3 +50,21 @@ func (c *Credential) add(b []byte) []byte {
 	}
 	return b
 }
+
+// Secrets returns all values that nobody may see: the credential without its scheme, and what signs requests.
+func (c *Credential) Secrets() (all []string) {
+	if value := c.Current(); value != nil {
+		_, secret, found := strings.Cut(*value, " ")
+		if !found {
+			secret = *value
+		}
+		all = append(all, secret)
+	}
+	if c == nil {
+		return all
+	}
+	if keys := c.keys.Load(); keys != nil {
+		all = append(all, keys.SecretKey, keys.SessionToken)
+	}
+	return all
+}

@@ -10,10 +10,12 @@ import (
 type Collector struct {
 	salt   uint64
 	limits Limits
-	seen   []stepSeen // by index of the step; equal names share what is kept
+	seen   []*stepSeen // by index of the step; equal names share one
 
 	mu      sync.Mutex
 	set     Set
+	enough  int // samples, until some are forgotten
+	bytes   int // of all samples
 	changes int64
 }
 
@@ -31,23 +33,29 @@ type classSeen struct {
 	random bottom[uint64] // keys
 }
 
-// NewCollector returns an empty Collector of a worker whose workload has so many steps, 0 for one request. closed says that it is a
-// closed loop.
-func NewCollector(worker string, steps int, closed bool, l Limits) *Collector {
+// NewCollector returns an empty Collector of a worker whose workload has steps with these names; none for one request. closed says
+// that it is a closed loop.
+func NewCollector(worker string, steps []string, closed bool, l Limits) *Collector {
 	k := &Collector{limits: l, set: Set{Closed: closed}}
 	if closed {
 		k.salt = salt(worker)
 	}
-	k.seen = make([]stepSeen, max(1, steps))
-	for i := range k.seen {
-		k.seen[i] = stepSeen{slow: bottom[int64]{most: slowest}, good: bottom[uint64]{most: randoms}, failed: map[string]*classSeen{}}
+	if len(steps) == 0 {
+		steps = []string{""}
+	}
+	known := map[string]*stepSeen{}
+	for _, name := range steps {
+		if known[name] == nil {
+			known[name] = &stepSeen{slow: bottom[int64]{most: slowest}, good: bottom[uint64]{most: randoms}, failed: map[string]*classSeen{}}
+		}
+		k.seen = append(k.seen, known[name])
 	}
 	return k
 }
 
 // Worth reports whether a request is one to keep. latency is in ns. It takes no lock and allocates nothing.
 func (k *Collector) Worth(step int, class string, ordinal uint64, latency int64) bool {
-	seen := &k.seen[step]
+	seen := k.seen[step]
 	if seen.slow.admits(-latency) {
 		return true
 	}
@@ -69,13 +77,28 @@ func (k *Collector) Holds(step int, ordinal uint64) int64 {
 
 // Add keeps a sample of the step with this index, and forgets those that are less worth.
 func (k *Collector) Add(step int, s Sample) {
-	k.note(&k.seen[step], &s)
+	k.note(k.seen[step], &s)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.changes++
 	k.set.Samples = append(k.set.Samples, s)
-	k.set = k.set.Within(k.limits)
+	k.bytes += s.size()
+	if len(k.set.Samples) > k.enough || k.limits.Bytes > 0 && k.bytes > k.limits.Bytes*5/4 {
+		k.tidy()
+	}
 }
+
+// tidy forgets what is not kept. That takes as long as many requests, so it waits until there is much to forget.
+func (k *Collector) tidy() {
+	k.set = k.set.Within(k.limits)
+	k.enough, k.bytes = 2*len(k.set.Samples)+tidied, 0
+	for i := range k.set.Samples {
+		k.bytes += k.set.Samples[i].size()
+	}
+}
+
+// tidied is how many samples may come, at least, until some are forgotten.
+const tidied = 32
 
 // note notes what the next requests have to surpass.
 func (k *Collector) note(seen *stepSeen, s *Sample) {
@@ -114,5 +137,6 @@ func (b *bottom[T]) add(v T) {
 func (k *Collector) Set() (Set, int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.tidy()
 	return k.set, k.changes
 }

@@ -46,6 +46,7 @@ type Spec struct {
 	limiter                    limiterFlags
 	headers, thresholds        []string
 	queries                    queryFlags
+	sampling                   samplingFlags
 	method, body, bodyFile     string
 	bodyHex                    string
 	proto                      schema.Files
@@ -77,6 +78,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 		"may be repeated. See docs/report.md#thresholds")
 	s.Var(&f.warmup, "warmup", "thresholds leave out the first `DURATION` of the run, in whole seconds")
 	f.queries.addFlags(s)
+	f.sampling.addFlags(s)
 	cli.Group(s, "Run")
 	f.limiter.addFlags(s)
 	cli.Group(s, "Limiter")
@@ -184,6 +186,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if err != nil {
 		return s, err
 	}
+	f.sampling.set(&s, f.set)
 	if err = f.queries.set(&s, f.set); err != nil {
 		return s, err
 	}

@@ -1,9 +1,7 @@
 package loop
 
 import (
-	"errors"
-	"io"
-	"syscall"
+	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/targets"
@@ -143,7 +141,8 @@ func (c *Client) lookedUp(h *host) {
 	}
 }
 
-// cut reports whether an error says that the peer ended the connection.
-func cut(err error) bool {
-	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+// cutOff reports whether a class of failures says that the peer ended the connection.
+func cutOff(class string) bool {
+	kind, _, _ := strings.Cut(class, " ")
+	return kind == targets.ClassEOF || kind == targets.ClassReset || kind == targets.ClassClosed
 }

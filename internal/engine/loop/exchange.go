@@ -233,7 +233,7 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	if keep {
 		c.closedInARow = 0
 	} else {
-		if cn.number > 0 && (cut(err) || err == nil && !cn.wire.Close) {
+		if cn.number > 0 && (cutOff(r.Outcome.Class) || err == nil && !cn.wire.Close) {
 			c.hungUp()
 		}
 		cn.close()

@@ -13,10 +13,10 @@ type Evidence struct {
 	Body int // bytes of each body; −1 = no messages at all, only times and outcomes
 	// Redact takes secrets out of an exchange. It reports whether it found some in what was sent, and in what came.
 	Redact func(e *targets.Exchange, c targets.Call) (sent, came bool)
-	URL    func(c targets.Call) string          // where a request goes, without secrets; nil = unknown
-	Trace  func(number uint64) (traceID string) // nil = requests carry no trace
-	Steps  []string                             // names by index; nil = one request
-	Flows  []string                             // the same for their flows
+	URL    func(c targets.Call, e *targets.Exchange) string // where a redacted request went, without secrets
+	Trace  func(number uint64) (traceID string)             // nil = requests carry no trace
+	Steps  []string                                         // names by index; nil = one request
+	Flows  []string                                         // the same for their flows
 }
 
 // A watched client tells what happens to requests and connections.
@@ -44,7 +44,7 @@ func (e *engine) observe() {
 			}
 			continue
 		}
-		w := &observer{e.Evidence, e.ID, s, samples.NewCollector(e.ID, len(e.Evidence.Steps), e.Closed, limits), !ok || e.Evidence.Body < 0}
+		w := &observer{e.Evidence, e.ID, s, samples.NewCollector(e.ID, e.Evidence.Steps, e.Closed, limits), !ok || e.Evidence.Body < 0}
 		s.observer = w
 		if ok {
 			client.Watch(w, e.Evidence.Body)
@@ -101,9 +101,6 @@ func (w *observer) keep(r *targets.Result) {
 	if step < len(w.Steps) {
 		s.Step, s.Flow = w.Steps[step], w.Flows[step]
 	}
-	if w.URL != nil {
-		s.URL = w.URL(r.Call)
-	}
 	if w.Trace != nil {
 		s.TraceID = w.Trace(r.Call.Number)
 	}
@@ -117,7 +114,7 @@ func (w *observer) keep(r *targets.Result) {
 func (w *observer) describe(s *samples.Sample, r *targets.Result) {
 	e := r.Exchange
 	sent, came := w.Redact(e, r.Call)
-	s.Error, s.Connection.Remote = e.Error, e.Remote
+	s.Error, s.Connection.Remote, s.URL = e.Error, e.Remote, w.URL(r.Call, e)
 	if e.Opened > 0 {
 		s.Connection.Age = max(0, r.Done-e.Opened)
 	}

@@ -214,6 +214,11 @@ func (f *flagList) toMeet(s Spec) {
 		f.add("--query", query, "")
 	}
 	f.time("--query-stale", s.Stale(), DefaultQueryStale)
+	f.add("--sample", s.sample(), SampleFull)
+	f.number("--sample-body", s.sampledBody(), DefaultSampleBody)
+	for _, name := range s.Redact {
+		f.add("--redact", name, "")
+	}
 }
 
 // Describe returns what the spec alone says of the run.

@@ -82,6 +82,11 @@ type Spec struct {
 	Queries    []report.Query `json:"queries,omitempty"`
 	QueryStale time.Duration  `json:"query_stale_ns,omitempty"` // 0 = DefaultQueryStale
 
+	// What workers keep of some requests: SampleFull, SampleMeta or SampleNone; "" = SampleFull.
+	Sample     string   `json:"sample,omitempty"`
+	SampleBody int64    `json:"sample_body,omitempty"` // bytes of each body; 0 = DefaultSampleBody, NoSampleBody = none
+	Redact     []string `json:"redact,omitempty"`      // names whose values are secrets, besides those that say so
+
 	// A limiter for grants, in addition to the schedule.
 	Limiter string `json:"limiter,omitempty"` // of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
 	// Of a limiter with a burst; 0 = what the rate makes in half a second.
@@ -209,7 +214,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateQueries(), s.validateThresholds())
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateQueries(), s.validateThresholds(), s.validateSampling())
 }
 
 // ValidateSchedule checks the rate over time and the duration, and nothing else.
@@ -308,6 +313,9 @@ func (s Spec) Diff(o Spec) []string {
 	line("prometheus", cmp.Or(s.Prometheus, none), cmp.Or(o.Prometheus, none))
 	line("queries", list(s.queries()), list(o.queries()))
 	line("query-stale", s.Stale(), o.Stale())
+	line("sample", s.sample(), o.sample())
+	line("sample-body", s.sampledBody(), o.sampledBody())
+	line("redact", list(s.Redact), list(o.Redact))
 	line("limiter", s.limiterName(), o.limiterName())
 	// Not the one in force, which set-burst changes.
 	line("burst that it was created with", given(s.Burst), given(o.Burst))
