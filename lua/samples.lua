@@ -14,14 +14,13 @@ local most, text = tonumber(ARGV[4]), ARGV[3]
 local state = redis.call('HMGET', KEYS[1], 'uid', 'keep')
 if state[1] ~= ARGV[1] then return 'NOSTATE' end
 if #text > most then return 'FULL' end
-local total, sizes = #text, {}
-for _, who in ipairs(redis.call('HKEYS', KEYS[2])) do
-  if who ~= ARGV[2] then
-    local size = redis.call('HSTRLEN', KEYS[2], who)
-    total, sizes[#sizes + 1] = total + size, { who, size }
-  end
-end
+-- The field ':bytes' has the sum, so that a call does not depend on how many workers there are.
+local total = tonumber(redis.call('HGET', KEYS[2], ':bytes') or 0) + #text - redis.call('HSTRLEN', KEYS[2], ARGV[2])
 if total > most then
+  local sizes = {}
+  for _, who in ipairs(redis.call('HKEYS', KEYS[2])) do
+    if who ~= ARGV[2] and who ~= ':bytes' then sizes[#sizes + 1] = { who, redis.call('HSTRLEN', KEYS[2], who) } end
+  end
   table.sort(sizes, function(a, b) return a[2] > b[2] or a[2] == b[2] and a[1] < b[1] end)
   for _, one in ipairs(sizes) do
     if total <= most then break end
@@ -29,6 +28,6 @@ if total > most then
     total = total - one[2]
   end
 end
-redis.call('HSET', KEYS[2], ARGV[2], text)
+redis.call('HSET', KEYS[2], ARGV[2], text, ':bytes', string.format('%d', total))
 redis.call('PEXPIRE', KEYS[2], state[2])
 return 'OK'

@@ -218,14 +218,33 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// TestShare: all workers together have room, and each has some.
-func TestShare(t *testing.T) {
-	for _, n := range []int64{0, 1, 16, 17, 1000} {
-		if share := Share(n); share > MostBytes || int64(share)*max(1, n) > MostRunBytes || share < leastShare {
+// TestEncode: a set fits into the share of each worker, however many there are, and the slowest requests stay longest.
+func TestEncode(t *testing.T) {
+	rng := rand.New(rand.NewPCG(6, 6))
+	var all []Sample
+	for i := range 2000 {
+		s := request(rng, uint64(i))
+		body := make([]byte, 1000)
+		for i := range body {
+			body[i] = byte('a' + rng.IntN(26))
+		}
+		s.Response = &Message{Body: string(body)}
+		all = append(all, s)
+	}
+	set := Merge(Set{Samples: all})
+	slow := ordinals(set, "a", Slow, "")
+	for _, n := range []int64{0, 1, 16, 17, 100, 1000, 2000, 10_000, 1_000_000} {
+		share := Share(n)
+		if share > MostBytes || int64(share)*max(1, n) > MostRunBytes {
 			t.Errorf("%d workers: %d bytes each", n, share)
 		}
-	}
-	if share := Share(100_000); share != leastShare {
-		t.Errorf("%d bytes", share)
+		text, err := set.Encode(share)
+		var read Set
+		if err != nil || n < 30_000 && len(text) > share || read.UnmarshalBinary(text) != nil {
+			t.Errorf("%d workers: %d bytes, %d may be; %v", n, len(text), share, err)
+		}
+		if got := ordinals(read, "a", Slow, ""); n <= 1000 && !slices.Equal(got, slow) {
+			t.Errorf("%d workers: the slowest are %v, want %v", n, got, slow)
+		}
 	}
 }

@@ -73,8 +73,35 @@ func within(kept []ranked, l Limits) []Sample {
 }
 
 // Share returns how many bytes one of so many processes of workers may store.
-func Share(processes int64) int {
-	return max(leastShare, min(MostBytes, int(MostRunBytes/max(1, processes))))
+func Share(processes int64) int { return int(min(MostBytes, MostRunBytes/max(1, processes))) }
+
+// Encode encodes as much of the set as most bytes hold: first the most valuable samples, then the times of the slowest.
+func (s Set) Encode(most int) ([]byte, error) {
+	kept := s.Within(Limits{Whole: MostWhole, Bytes: MostBytes})
+	for l := (Limits{Whole: MostWhole, Bytes: min(MostBytes, 4*most)}); ; l.Bytes /= 2 {
+		text, err := kept.MarshalBinary()
+		if err != nil || len(text) <= most || len(kept.Samples) == 0 {
+			return text, err
+		}
+		if kept = kept.Within(l); l.Bytes < leastWhole {
+			kept = kept.slower()
+		}
+	}
+}
+
+// leastWhole is less than any whole sample takes, in bytes.
+const leastWhole = 256
+
+// slower returns the slower half of a set, without more than their times.
+func (s Set) slower() Set {
+	half := Set{slices.Clone(s.Samples), s.Closed}
+	slices.SortFunc(half.Samples, func(a, b Sample) int { return cmp.Compare(b.Latency, a.Latency) })
+	half.Samples = half.Samples[:len(half.Samples)/2]
+	for i := range half.Samples {
+		half.Samples[i].strip()
+	}
+	slices.SortFunc(half.Samples, func(a, b Sample) int { return cmp.Or(a.Due.Compare(b.Due), identity(&a, &b)) })
+	return half
 }
 
 // encoded is a Set with its version.

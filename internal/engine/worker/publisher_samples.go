@@ -7,14 +7,18 @@ import (
 	"github.com/loadctl/loadctl/report/samples"
 )
 
-// sampleEvery is the least time between two times that a worker publishes its evidence.
-const sampleEvery = 5 * time.Second
+// Evidence changes ever less often, so it is published ever less often: after each tenth of the time so far, within these
+// bounds.
+const (
+	sampleEvery  = time.Second
+	sampleLatest = 10 * time.Second
+)
 
 // publishSamples publishes the evidence, if it is time for that. It is tried once: the next time has all of it too.
 func (p *publisher) publishSamples(patience time.Duration) {
 	journal, ok := p.journal.(SampleJournal)
 	now := p.clock.Now()
-	if !ok || len(p.shards) == 0 || p.shards[0].observer == nil || p.sampled > 0 && now-p.sampled < int64(sampleEvery) {
+	if !ok || len(p.shards) == 0 || p.shards[0].observer == nil || p.sampled > 0 && now-p.sampled < min(max((now-p.began)/10, int64(sampleEvery)), int64(sampleLatest)) {
 		return
 	}
 	p.sampled = now

@@ -3,6 +3,7 @@ package results
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/run"
@@ -14,7 +15,10 @@ import (
 // Samples returns the requests that the workers of a run kept as evidence, as one worker would have kept them.
 func Samples(ctx context.Context, r *run.Run) (samples.Set, error) {
 	var all []samples.Set
-	err := link.ScanHash(ctx, r.Client, r.Keys.Samples, func(_, text string) error {
+	err := link.ScanHash(ctx, r.Client, r.Keys.Samples, func(who, text string) error {
+		if !strings.Contains(who, "/") { // the sum of bytes
+			return nil
+		}
 		var s samples.Set
 		if err := s.UnmarshalBinary([]byte(text)); err != nil {
 			return spec.Broken(r.Name, err.Error())
@@ -34,7 +38,7 @@ func (j *Journal) PublishSamples(ctx context.Context, all samples.Set, version, 
 	if version == j.sampled {
 		return nil
 	}
-	text, err := all.Within(samples.Limits{Whole: samples.MostWhole, Bytes: samples.Share(processes)}).MarshalBinary()
+	text, err := all.Encode(samples.Share(processes))
 	if err != nil {
 		return err
 	}
