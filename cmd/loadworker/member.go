@@ -236,6 +236,7 @@ func (f *memberFlags) work(
 	}()
 	defer func() { stop(); <-kept }() // the last worker gives back what the run may send
 	w.Host, _ = os.Hostname()
+	w.Evidence = member.Evidence(r.Spec, f.target.local)
 	w.Weight, w.MaxRate, w.Shards, w.Cores, w.MaxInFlight, w.Resolution = f.weight, f.maxRate, shards, cores, f.maxInFlight, time.Duration(f.resolution)
 	w.Results.MaxRate = f.maxRate
 	w.NewClient = f.connections.ahead(ctx, shards, log, func(shard int) (*loop.Client, error) {

@@ -1,0 +1,94 @@
+package member
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/loadctl/loadctl/internal/engine/worker"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/redact"
+	"github.com/loadctl/loadctl/targets/template"
+)
+
+// Evidence returns what a worker of a run keeps of some requests; nil = nothing. local has the values of this machine that
+// must not be shown.
+func Evidence(s spec.Spec, local targets.Local) *worker.Evidence {
+	if !s.Samples() {
+		return nil
+	}
+	e := &worker.Evidence{Body: s.SampledBody()}
+	steps := s.Target.Steps()
+	if mix := s.Target.Mix(); mix != nil {
+		e.Steps = pooled(mix.Names())
+		for _, f := range s.Target.Flows {
+			for range f.Steps {
+				e.Flows = append(e.Flows, f.Name)
+			}
+		}
+	}
+	secrets := redact.New(s.Target, s.Redact)
+	cells := secretCells(s, local.Tables)
+	e.Redact = func(x *targets.Exchange, c targets.Call) (sent, came bool) {
+		known := redact.Known{Taken: c.Session.Taken(), Names: steps[c.Step].Taken(), Secrets: local.Credential.Secrets()}
+		for name, cell := range cells {
+			known.Cells = append(known.Cells, redact.Cell{Name: name, Value: string(cell.Append(nil, template.Request{Number: c.Number}))})
+		}
+		return secrets.Exchange(x, known)
+	}
+	e.URL = func(c targets.Call, x *targets.Exchange) string { return urlOf(steps[c.Step].URL, x) }
+	return e
+}
+
+// secretCells returns the columns of data files that hold secrets: by their names, or as the run says.
+func secretCells(s spec.Spec, tables targets.Tables) map[string]template.Text {
+	cells, parse := map[string]template.Text{}, s.Target.Parser(tables)
+	for _, d := range s.Target.Data {
+		for _, column := range d.Columns {
+			name := d.Name + "." + column
+			if !targets.SecretName(column) && !slices.ContainsFunc(s.Redact, func(r string) bool { return strings.EqualFold(r, column) }) {
+				continue
+			}
+			if text, err := parse("${"+name+"}", targets.SaltHeaders); err == nil {
+				cells[name] = text
+			}
+		}
+	}
+	return cells
+}
+
+// pooled returns names as the counts have them: those after the first ones are one.
+func pooled(names []string) []string {
+	seen := map[string]bool{}
+	for i, name := range names {
+		if !seen[name] && len(seen) >= record.MaxSteps {
+			names[i] = record.OtherStep
+			continue
+		}
+		seen[name] = true
+	}
+	return names
+}
+
+// urlOf returns where a request went, without secrets. template is the URL as the run has it, and x what was sent, redacted.
+func urlOf(template string, x *targets.Exchange) string {
+	scheme, rest, _ := strings.Cut(targets.RedactURL(template), "://")
+	part := strings.Fields(x.Sent.Start)
+	if len(part) != 3 {
+		return targets.RedactURL(template)
+	}
+	host, _, _ := strings.Cut(rest, "/")
+	host = host[strings.LastIndex(host, "@")+1:]
+	for _, h := range x.Sent.Headers {
+		if strings.EqualFold(h.Name, "Host") {
+			host = h.Value
+		}
+	}
+	u, err := url.Parse(scheme + "://" + host)
+	if err != nil {
+		return targets.RedactURL(template)
+	}
+	return u.String() + part[1]
+}
