@@ -55,7 +55,7 @@ func Harmless(name string) bool {
 }
 
 // Redacted returns a copy without secrets. It replaces the body, user and password of the URL and of Auth, and the values
-// of all headers but some that are known to be harmless. It shows the query of the URL: a secret belongs in a header.
+// of all headers but some that are known to be harmless. Of the query of the URL it replaces what has the name of a secret.
 func (s Spec) Redacted() Spec {
 	s.URL = RedactURL(s.URL)
 	s.Headers = slices.Clone(s.Headers)
@@ -94,9 +94,35 @@ func (s Spec) Request() (method, shown string) {
 	return method, RedactURL(s.URL)
 }
 
-// RedactURL replaces user and password. It shows nothing of a text that is not a URL, or has no // after its scheme:
-// parts of it cannot be identified.
+// RedactURL replaces user and password, and values of the query whose names are those of secrets, but for placeholders. It
+// shows nothing of a text that is not a URL, or has no // after its scheme: parts of it cannot be identified.
 func RedactURL(raw string) string {
+	return redactQuery(redactUser(raw))
+}
+
+// redactQuery replaces values of the query of a URL whose names are those of secrets. All else stays as it was written.
+func redactQuery(raw string) string {
+	before, query, found := strings.Cut(raw, "?")
+	if !found {
+		return raw
+	}
+	query, fragment, cut := strings.Cut(query, "#")
+	parameters := strings.Split(query, "&")
+	for i, p := range parameters {
+		name, value, _ := strings.Cut(p, "=")
+		if plain, err := url.QueryUnescape(name); err == nil && value != "" && SecretName(plain) && !onlyPlaceholders.MatchString(value) {
+			parameters[i] = name + "=" + strings.Trim(Redacted, "[]")
+		}
+	}
+	raw = before + "?" + strings.Join(parameters, "&")
+	if cut {
+		raw += "#" + fragment
+	}
+	return raw
+}
+
+// redactUser replaces user and password.
+func redactUser(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Opaque != "" {
 		return Redacted
