@@ -18,6 +18,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/render"
+	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/targets"
 )
 
@@ -37,6 +38,18 @@ func (l *lab) leaves(dir, id string, n int64) string {
 		l.Fatal(err)
 	}
 	return path
+}
+
+// kept returns samples as evidence: of requests to the server at this address, that failed.
+func kept(worker, address string) samples.Set {
+	set := samples.Set{}
+	for i, class := range []string{"status", "timeout", "status"} {
+		set.Samples = append(set.Samples, samples.Sample{
+			Ordinal: uint64(40 + i), Worker: worker, Class: class, Due: time.Unix(1_800_000_000, int64(i)), Service: 2_000_000, Latency: int64(3-i) * 1_000_000, URL: "http://" + address + "/pay",
+			Request: &samples.Message{Start: "GET /pay HTTP/1.1", Headers: []samples.Header{{Name: "Host", Value: address}}},
+		})
+	}
+	return set
 }
 
 // merged returns the report that a command prints as JSON.

@@ -25,8 +25,8 @@ func newSamplesCommand(redis *cli.Redis) *cobra.Command {
 		Long: `Show some requests of a run, at any time: what was sent, what came, and how long each part took.
 
 Of each class of failures and step the workers keep the first three requests and five at random. Of
-each step they keep the ten slowest of the fleet, and five good ones at random. Secrets are redacted.
-The table has a row for each; --ordinal shows one in full.
+each step they keep the ten slowest of the fleet, and five good ones at random. What may be a secret
+is redacted. The table has a row for each; --ordinal shows one in full.
 
 -o har is for the tools of browsers, and -o curl for a shell: a command for each request that sends
 the same bytes again. A FILE is an archive, as report --out NAME.loadctl writes it.`,

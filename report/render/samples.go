@@ -28,9 +28,9 @@ func samplesOf(r report.Report) (text, command string) {
 	case len(r.Samples) == 0:
 		return "", ""
 	case failed == 0:
-		text, which = fmt.Sprintf("%d of %d requests", len(r.Samples), r.Audit.Completed+r.Audit.Failed), " --slowest"
+		text, which = fmt.Sprintf("%d of %d requests", len(r.Samples), max(int64(len(r.Samples)), r.Audit.Completed+r.Audit.Failed)), " --slowest"
 	default:
-		text = fmt.Sprintf("%d of %d failed requests", failed, r.Audit.Failed)
+		text = fmt.Sprintf("%d of %d failed requests", failed, max(int64(failed), r.Audit.Failed))
 	}
 	if class != "" {
 		which = " --class " + report.Quoted(class)

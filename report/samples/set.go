@@ -46,7 +46,9 @@ func Merge(sets ...Set) Set {
 		all = append(all, s.Samples...)
 		m.Closed = m.Closed || s.Closed
 	}
-	slices.SortFunc(all, func(a, b Sample) int { return cmp.Or(identity(&a, &b), a.Due.Compare(b.Due), compareBool(b.Whole(), a.Whole())) })
+	slices.SortFunc(all, func(a, b Sample) int {
+		return cmp.Or(identity(&a, &b), a.Due.Compare(b.Due), compareBool(b.Whole(), a.Whole()))
+	})
 	all = slices.CompactFunc(all, func(a, b Sample) bool { return identity(&a, &b) == 0 && a.Due.Equal(b.Due) })
 	m.Samples = within(choose(all, m.Closed), Limits{})
 	return m

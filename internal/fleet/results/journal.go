@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // listEvery is the number of snapshots between two checks that the run is listed.
@@ -25,7 +26,8 @@ type Journal struct {
 
 	second    int64 // up to which the run's series has the worker's points, by the last reply
 	own       *Unpublished
-	published bool // Redis has taken own
+	evidence  samples.Set // what the worker kept last
+	published bool        // Redis has taken own
 }
 
 // NewJournal returns the Journal of the worker with this id and incarnation.
@@ -75,6 +77,7 @@ func (j *Journal) Keep(started int64, total *record.Snapshot, points []record.Po
 func (j *Journal) Own() *Unpublished {
 	if j.own != nil {
 		j.own.State = "left"
+		j.own.Samples = j.evidence.Within(samples.Limits{Whole: samples.MostWhole, Bytes: samples.MostBytes})
 	}
 	return j.own
 }

@@ -29,8 +29,10 @@ func Samples(ctx context.Context, r *run.Run) (samples.Set, error) {
 }
 
 // PublishSamples stores what the worker has kept as evidence, in place of what it stored before: as much as is its share of
-// what Redis may hold of a run. processes is how many processes of workers have taken part; 0 = unknown.
+// what Redis may hold of a run. processes is how many processes of workers have taken part; 0 = unknown. Own and Unpublished
+// have the set too, whether Redis takes it or not.
 func (j *Journal) PublishSamples(ctx context.Context, set samples.Set, processes int64) error {
+	j.evidence = set
 	share := samples.Share(processes)
 	text, err := set.Within(samples.Limits{Whole: samples.MostWhole, Bytes: share}).MarshalBinary()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
+	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/samples"
 )
 
@@ -22,7 +23,11 @@ func Curl(w io.Writer, s Selection) error {
 			b.WriteByte('\n')
 		}
 		one := &s.Samples[i]
-		printable.Fprintf(&b, "# request %d of worker %s, step %s: %s\n", one.Ordinal, one.Worker, dashed(one.Step), result(one))
+		step := ""
+		if one.Step != "" {
+			step = ", step " + one.Step
+		}
+		printable.Fprintf(&b, "# request %d of worker %s%s: %s\n", one.Ordinal, one.Worker, step, result(one))
 		command(&b, one)
 	}
 	if _, err := w.Write(b.Bytes()); err != nil {
@@ -52,8 +57,7 @@ func command(b *bytes.Buffer, s *samples.Sample) {
 	default:
 		body, exact := bodyOf(s.Request)
 		caveats(b, s, exact)
-		args := []string{"curl -i -g --path-as-is", versionFlag(s, u.Scheme)}
-		args = append(args, methodFlag(method, body)...)
+		args := []string{"curl -i -g --path-as-is", versionFlag(s, u.Scheme), methodFlag(method, body)}
 		args = append(args, headerFlags(b, s, len(body) > 0, exact)...)
 		pipe, data := dataFlag(body)
 		args = append(args, data)
@@ -120,12 +124,15 @@ func versionFlag(s *samples.Sample, scheme string) string {
 	return ""
 }
 
-// methodFlag returns the flags for the method. curl takes --head only without a body.
-func methodFlag(method string, body []byte) []string {
-	if method == "HEAD" && len(body) == 0 {
-		return []string{"--head"}
+// methodFlag returns the flag for the method; "" = it is what curl takes. curl takes --head only without a body.
+func methodFlag(method string, body []byte) string {
+	switch {
+	case len(body) == 0 && method == "GET":
+		return ""
+	case len(body) == 0 && method == "HEAD":
+		return "--head"
 	}
-	return []string{"-X", word(method)}
+	return "-X " + report.Quoted(method)
 }
 
 // headerFlags returns a flag for each header, and one for each that curl would add. A header that curl cannot send is left out

@@ -19,7 +19,11 @@ func inFull(b *bytes.Buffer, s *samples.Sample) {
 		}
 	}
 	printable.Fprintf(b, "; kept as %s\n", strings.Join(s.Why, ", "))
-	printable.Fprintf(b, "result      %s", result(s))
+	outcome := "ok"
+	if s.Class != "" {
+		outcome = "failed, class " + s.Class
+	}
+	printable.Fprintf(b, "result      %s", outcome)
 	if s.Status != 0 {
 		printable.Fprintf(b, ", status %d", s.Status)
 	}
@@ -48,6 +52,10 @@ func inFull(b *bytes.Buffer, s *samples.Sample) {
 			printable.Fprintf(b, ": %s", c.Got)
 		}
 		b.WriteByte('\n')
+	}
+	if !s.Whole() {
+		b.WriteString("            (only its times were kept)\n")
+		return
 	}
 	message(b, "sent", s.BytesOut, s.Request)
 	message(b, "came", s.BytesIn, s.Response)
@@ -99,7 +107,11 @@ func message(b *bytes.Buffer, label string, n int64, m *samples.Message) {
 	for _, line := range lines(m) {
 		printable.Fprintf(b, "    %s\n", line)
 	}
-	if notes := remarks(m); len(notes) > 0 {
+	notes := remarks(m)
+	if m.Hex {
+		notes = append(notes, "the body is no text: hexadecimal digits")
+	}
+	if len(notes) > 0 {
 		printable.Fprintf(b, "            (%s)\n", strings.Join(notes, "; "))
 	}
 }
@@ -121,11 +133,8 @@ func lines(m *samples.Message) []string {
 	return all
 }
 
-// remarks says what a message is not shown as it was.
+// remarks says in what a message is not shown as it was.
 func remarks(m *samples.Message) (notes []string) {
-	if m.Hex {
-		notes = append(notes, "the body is no text: hexadecimal digits")
-	}
 	if m.Cut {
 		notes = append(notes, "the body is cut: it had "+units.Bytes(m.Length))
 	}
