@@ -90,7 +90,7 @@ func version(s *samples.Sample) string {
 		if m == nil {
 			continue
 		}
-		for _, word := range strings.Fields(m.Start) {
+		for word := range strings.FieldsSeq(m.Start) {
 			switch {
 			case word == "HTTP/2.0", word == "HTTP/3.0": // as some write it
 				return strings.TrimSuffix(word, ".0")

@@ -92,7 +92,7 @@ func TestTextIsOneRowEach(t *testing.T) {
 	if text := rendered(t, "text", one); strings.Count("\n"+text, "\nrequest ") != 1 || strings.ContainsAny(text, "\x1b\r\u202e") {
 		t.Errorf("%q", text)
 	}
-	for _, line := range strings.Split(rendered(t, "curl", one), "\n") {
+	for line := range strings.SplitSeq(rendered(t, "curl", one), "\n") {
 		if line != "" && !strings.HasPrefix(line, "# ") {
 			t.Errorf("a command: %q", line)
 		}
