@@ -102,7 +102,7 @@ func Build(in Input) Report {
 	}
 	r.addSeries(in, series)
 	r.addQueries(in.Queries, in.Values)
-	r.Samples = in.Samples.Samples
+	r.Samples = evidence(in.Samples)
 	if in.ClosedLoop {
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/report/units"
 )
 
@@ -35,11 +36,13 @@ func Combine(parts []Part) (Report, error) {
 	r.Described.Hosts, r.Described.Commands = 0, []Command{}
 	var runs, limiters, names []string
 	var series [][]record.Point
+	var sets []samples.Set
 	seconds := 0.0
 	for _, p := range parts {
 		r.addPart(p)
 		runs, limiters, names = append(runs, p.Report.Run), append(limiters, p.Report.Limiter), append(names, p.Name)
 		series = append(series, p.Report.Histograms.Series)
+		sets = append(sets, samples.Set{Samples: p.Report.Samples, Closed: p.Report.ClosedLoop})
 		seconds = max(seconds, r.DurationS)
 		if n := len(p.Report.Series); n > 0 {
 			seconds = max(seconds, float64(p.Report.Series[n-1].T+1))
@@ -57,6 +60,7 @@ func Combine(parts []Part) (Report, error) {
 			r.Series[s.T/r.SeriesWidthS].Asked += s.Asked
 		}
 	}
+	r.Samples = evidence(samples.Merge(sets...))
 	r.combineQueries(parts)
 	r.combineThresholds(parts)
 	r.Notes = append(r.Notes, fmt.Sprintf("combined from %d reports without a Redis in common, aligned by the time since each start: %s", len(parts), distinct(names)))

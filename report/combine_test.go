@@ -81,7 +81,7 @@ func TestCombine(t *testing.T) {
 
 // TestCombineKeepsAll: the sum has every member that a report has. A member that Combine does not know yet fails here.
 func TestCombineKeepsAll(t *testing.T) {
-	whole := report.Build(reporttest.Run(t))
+	whole := report.Build(reporttest.Sampled(reporttest.Run(t)))
 	whole.Complete, whole.Limiter, whole.OutOfRange = true, "token-bucket", 3
 	other := machine(t, "paris", 10, 2, time.Millisecond, true)
 	r, err := report.Combine([]report.Part{{Name: "a", Report: whole}, {Name: "b", Report: other}})

@@ -86,6 +86,10 @@ type Report struct {
 	// Samples are some requests as evidence: those that failed first, the slowest, and some by chance.
 	Samples []samples.Sample `json:"samples,omitempty"`
 
+	// SamplesIn are the arguments with which `loadctl samples` reads Samples. Nil stands for the run. Empty, but not nil, says
+	// that nothing keeps them.
+	SamplesIn []string `json:"-"`
+
 	// Histograms are the source of the numbers. Nil in a Report that was read from JSON.
 	Histograms *Histograms `json:"-"`
 }

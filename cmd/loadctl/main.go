@@ -43,6 +43,7 @@ func newRootCommand() *cobra.Command {
 		newResumeCommand(redis),
 		newStopCommand(redis),
 		newReportCommand(redis),
+		newSamplesCommand(redis),
 		newCompareCommand(redis),
 		newSearchCommand(redis),
 		newEventsCommand(redis),

@@ -40,6 +40,18 @@ func (l *lab) leaves(dir, id string, n int64) string {
 	return path
 }
 
+// kept returns samples as evidence: of requests to the server at this address, that failed.
+func kept(worker, address string) samples.Set {
+	set := samples.Set{}
+	for i, class := range []string{"status", "timeout", "status"} {
+		set.Samples = append(set.Samples, samples.Sample{
+			Ordinal: uint64(40 + i), Worker: worker, Class: class, Due: time.Unix(1_800_000_000, int64(i)), Service: 2_000_000, Latency: int64(3-i) * 1_000_000, URL: "http://" + address + "/pay",
+			Request: &samples.Message{Start: "GET /pay HTTP/1.1", Headers: []samples.Header{{Name: "Host", Value: address}}},
+		})
+	}
+	return set
+}
+
 // merged returns the report that a command prints as JSON.
 func merged(t *testing.T, args ...string) (rep report.Report, stderr string) {
 	t.Helper()

@@ -46,7 +46,7 @@ Without thresholds it is 1 if no answer was as expected, or if the report is INC
   loadctl report checkout --merge loadctl-checkout-*.json`,
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 && isFile(args[0]) {
-				return checkFiles(args, files)
+				return checkFiles(c.Name(), args, files)
 			}
 			if len(files) > 0 {
 				return cli.Args(cobra.MinimumNArgs(1))(c, args)
@@ -101,6 +101,12 @@ func reportOf(c *cobra.Command, redis *cli.Redis, name string, files []string) (
 		asked := err
 		if rep, err = results.FromFiles(name, why, all); err == nil {
 			printable.Fprintf(c.ErrOrStderr(), "%v; this report covers the files alone\n", asked)
+		}
+	}
+	if len(files) > 0 {
+		rep.SamplesIn = []string{name}
+		for _, file := range files {
+			rep.SamplesIn = append(rep.SamplesIn, "--merge", file)
 		}
 	}
 	if errors.Is(err, results.ErrOtherRun) {

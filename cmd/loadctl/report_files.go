@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -24,13 +23,13 @@ func orFile(name string, err error) error {
 }
 
 // checkFiles refuses arguments that do not go together with files.
-func checkFiles(args, merged []string) error {
+func checkFiles(command string, args, merged []string) error {
 	if len(merged) > 0 {
-		return cli.Config(errors.New("report: --merge adds files to a run in Redis, not to archives; give the name of the run"))
+		return cli.Config(fmt.Errorf("%s: --merge adds files to a run in Redis, not to archives; give the name of the run", command))
 	}
 	for _, arg := range args {
 		if !isFile(arg) {
-			return cli.Config(fmt.Errorf("report %.100q: runs and files cannot be combined; write the run into an archive: loadctl report %.64s --out FILE.loadctl", arg, arg))
+			return cli.Config(fmt.Errorf("%s %.100q: runs and files cannot be combined; write the run into an archive: loadctl report %.64s --out FILE.loadctl", command, arg, arg))
 		}
 	}
 	return nil
@@ -47,5 +46,6 @@ func combined(files []string) (report.Report, error) {
 		parts = append(parts, report.Part{Name: file, Report: rep})
 	}
 	rep, err := report.Combine(parts)
+	rep.SamplesIn = files
 	return rep, cli.Config(err)
 }

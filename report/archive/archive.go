@@ -202,7 +202,7 @@ func ReadJSON(r io.Reader) (report.Report, error) {
 	if rep.SeriesWidthS == 0 {
 		return report.Report{}, errors.New("it is not a report of loadctl; write one with -o archive or -o json")
 	}
-	if err := cmp.Or(checkSeries(&rep), rep.CheckEvents()); err != nil {
+	if err := cmp.Or(checkSeries(&rep), checkSamples(&rep), rep.CheckEvents()); err != nil {
 		return report.Report{}, fmt.Errorf("it is not a report of loadctl: %w", err)
 	}
 	return rep, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/report/reporttest"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // TestArchiveRoundTrip: each format of an archive is that of the report it was made of.
@@ -31,7 +32,7 @@ func TestArchiveRoundTrip(t *testing.T) {
 	cut.Running, cut.Limiter, cut.Missing = true, "token-bucket, burst 50", []string{"nobody knows \x1b[2J what\nhappened"}
 	long := whole
 	long.Duration = 3 * time.Hour // wide points
-	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "queried": reporttest.Queried(whole), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
+	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "queried": reporttest.Queried(whole), "sampled": reporttest.Sampled(whole), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
 		r := report.Build(in)
 		reporttest.SameFormats(t, what, reporttest.Reread(t, r), r)
 	}
@@ -93,7 +94,7 @@ func TestReadJSON(t *testing.T) {
 	if err := archive.Write(io.Discard, back); err == nil || !strings.Contains(err.Error(), "no histograms") {
 		t.Errorf("archive of it: %v", err)
 	}
-	for _, text := range []string{"{}", `{"run":"x"}`, "{", `{"series_width_s":1,"series":[{"t":5}]}`, `{"series_width_s":3}`, `{"run":"x","run":"y","series_width_s":1}`} {
+	for _, text := range []string{"{}", `{"run":"x"}`, "{", `{"series_width_s":1,"series":[{"t":5}]}`, `{"series_width_s":3}`, `{"run":"x","run":"y","series_width_s":1}`, `{"series_width_s":1,"samples":[` + strings.Repeat("{},", samples.Most) + `{}]}`} {
 		if _, err := archive.Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), "it is not a report of loadctl") {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -187,6 +188,7 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"many objects":     {packed(t, `{"report":{"workers":[`+strings.Repeat("{},", 1_000_000)+`{}]}}`), "more than 200000 objects"},
 		"many values":      {packed(t, `{"report":{"notes":[`+strings.Repeat(`"",`, 3_000_000)+`""]}}`), "more than 2000000 values"},
 		"a long text":      {packed(t, `{"report":{"run":"`+strings.Repeat("x", 1<<20)+`"}}`), "a text of 1048576 bytes"},
+		"many samples":     {swap(`"asked":`, `"samples":[`+strings.Repeat("{},", samples.Most)+`{}],"asked":`), "20001 samples, more than 20000"},
 		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" occurs twice`},
 		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" occurs twice`},
 		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "occurs twice"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // Bounds of the JSON of an archive. A worker has about 15 objects and arrays and 100 values, so there is room for
@@ -205,7 +206,7 @@ func check(r *report.Report) error {
 	if len(h.Errors) > record.MaxClasses+1 {
 		return fmt.Errorf("%d classes of errors, more than %d", len(h.Errors), record.MaxClasses+1)
 	}
-	if err := cmp.Or(checkSteps(r), checkSeries(r), r.CheckEvents()); err != nil {
+	if err := cmp.Or(checkSteps(r), checkSeries(r), checkSamples(r), r.CheckEvents()); err != nil {
 		return err
 	}
 	last := int64(-1)
@@ -227,6 +228,14 @@ func checkSteps(r *report.Report) error {
 		if h == nil || !slices.ContainsFunc(r.Steps, func(s report.StepReport) bool { return s.Name == name }) {
 			return fmt.Errorf("the histogram of step %.40q has no counts", name)
 		}
+	}
+	return nil
+}
+
+// checkSamples refuses more samples than any report has.
+func checkSamples(r *report.Report) error {
+	if len(r.Samples) > samples.Most {
+		return fmt.Errorf("%d samples, more than %d", len(r.Samples), samples.Most)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ func Markdown(w io.Writer, r report.Report) error {
 	markdownChecks(&b, r)
 	markdownCounts(&b, r)
 	markdownTables(&b, r)
+	markdownSamples(&b, r)
 	markdownNotes(&b, r)
 	return write(w, "Markdown", b.Bytes())
 }

@@ -24,6 +24,7 @@ func Text(w io.Writer, r report.Report) error {
 	textTimes(&b, r)
 	textSteps(&b, r)
 	textAnswers(&b, r)
+	textSamples(&b, r)
 	textQueries(&b, r)
 	textWorkers(&b, r)
 	for _, l := range r.Limits() {

@@ -7,7 +7,6 @@ type Sample struct {
 	Ordinal uint64   `json:"ordinal"` // number of its slot in the run
 	Worker  string   `json:"worker"`
 	Step    string   `json:"step,omitempty"`   // "" without a workload
-	URL     string   `json:"url,omitempty"`    // where it went; "" = unknown
 	Why     []string `json:"why"`              // reasons to keep it, of those below
 	Class   string   `json:"class,omitempty"`  // of its failure; "" = it went well
 	Status  int      `json:"status,omitempty"` // of the protocol; 0 = none
@@ -27,6 +26,7 @@ type Sample struct {
 	Checks     []Check    `json:"checks,omitempty"`
 	TraceID    string     `json:"trace_id,omitempty"` // "" = requests carry none
 	Flow       string     `json:"flow,omitempty"`     // "" without a workload
+	URL        string     `json:"url,omitempty"`      // whole and redacted, without user and password; of an address for tcp, udp, redis and ws
 }
 
 // Reasons to keep a sample.
@@ -71,7 +71,7 @@ type Check struct {
 
 // size returns about how much memory a sample takes, in bytes.
 func (s *Sample) size() int {
-	n := 400 + len(s.Worker) + len(s.Step) + len(s.Flow) + len(s.Class) + len(s.Error)
+	n := 400 + len(s.Worker) + len(s.Step) + len(s.Flow) + len(s.Class) + len(s.Error) + len(s.URL)
 	for _, m := range []*Message{s.Request, s.Response} {
 		if m == nil {
 			continue
@@ -91,4 +91,4 @@ func (s *Sample) size() int {
 func (s *Sample) Whole() bool { return s.Request != nil }
 
 // strip forgets all but numbers.
-func (s *Sample) strip() { s.Request, s.Response, s.Checks, s.Error = nil, nil, nil, "" }
+func (s *Sample) strip() { s.URL, s.Request, s.Response, s.Checks, s.Error = "", nil, nil, nil, "" }

@@ -19,6 +19,9 @@ const (
 	leastShare   = 4 << 10   // bytes that a worker may store, however many there are
 	mostDecoded  = 8 << 20   // bytes of an encoded set, from whoever wrote it
 	setVersion   = 1
+
+	// Most bounds the samples of a report. Within it are far more than MostRunBytes have room for.
+	Most = 20_000
 )
 
 // A Set is what is kept of a worker, or of a whole fleet, by the time when requests were due.
@@ -34,7 +37,8 @@ type Limits struct {
 	Bytes int // of memory, about
 }
 
-// Merge returns the samples that one worker would have kept of all requests.
+// Merge returns the samples that one worker would have kept of all requests. If one comes twice, the one with more than its
+// times counts.
 func Merge(sets ...Set) Set {
 	var all []Sample
 	var m Set
@@ -42,7 +46,9 @@ func Merge(sets ...Set) Set {
 		all = append(all, s.Samples...)
 		m.Closed = m.Closed || s.Closed
 	}
-	slices.SortFunc(all, func(a, b Sample) int { return cmp.Or(identity(&a, &b), a.Due.Compare(b.Due)) })
+	slices.SortFunc(all, func(a, b Sample) int {
+		return cmp.Or(identity(&a, &b), a.Due.Compare(b.Due), compareBool(b.Whole(), a.Whole()))
+	})
 	all = slices.CompactFunc(all, func(a, b Sample) bool { return identity(&a, &b) == 0 && a.Due.Equal(b.Due) })
 	m.Samples = within(choose(all, m.Closed), Limits{})
 	return m
@@ -137,6 +143,9 @@ func (s *Set) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("decode samples: more than %d bytes", mostDecoded)
 	}
 	var e encoded
+	if err := few(text); err != nil {
+		return fmt.Errorf("decode samples: %w", err)
+	}
 	if err := json.Unmarshal(text, &e); err != nil {
 		return fmt.Errorf("decode samples: %w", err)
 	}
@@ -144,5 +153,19 @@ func (s *Set) UnmarshalBinary(data []byte) error {
 		return fmt.Errorf("decode samples: version %d is not version %d known here; update this program", e.V, setVersion)
 	}
 	*s = e.Set
+	return nil
+}
+
+// few refuses JSON with too many samples before the first one is decoded: {} takes three bytes there, and 400 in memory.
+func few(text []byte) error {
+	var all struct {
+		Samples []struct{} `json:"samples"`
+	}
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	if len(all.Samples) > Most {
+		return fmt.Errorf("%d samples, more than %d", len(all.Samples), Most)
+	}
 	return nil
 }

@@ -27,5 +27,6 @@ func ReadReport(path string) (report.Report, error) {
 	if err != nil {
 		return report.Report{}, Config(fmt.Errorf("read %s: %w", path, err))
 	}
+	rep.SamplesIn = []string{path}
 	return rep, nil
 }

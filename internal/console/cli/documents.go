@@ -20,6 +20,7 @@ type Formats struct {
 	Names   []string // the default first
 	Endings []string // of files
 	Of      func(path string) string
+	Page    string // of the documentation that describes them; "" = that of reports
 }
 
 // Documents has the flags that say in which formats a document is written, and into which files.
@@ -36,7 +37,7 @@ func (d *Documents) AddFlags(c *cobra.Command, called string, formats Formats) {
 	d.command, d.formats, d.called = c, formats, called
 	d.output.AddFlags(c, formats.Names...)
 	c.Flags().StringArrayVar(&d.files, "out", nil, "write the "+called+" to `FILE`; may be repeated. Its ending is the format: "+
-		strings.Join(formats.Endings, " ")+"; without one it is that of -o; see docs/report.md#formats")
+		strings.Join(formats.Endings, " ")+"; without one it is that of -o; see "+cmp.Or(formats.Page, "docs/report.md#formats"))
 }
 
 // Check refuses unknown formats, and files that cannot be written: better now than after an hour of load.

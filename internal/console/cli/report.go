@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,7 +23,7 @@ type Report struct {
 
 // AddFlags adds -o/--output, --out and --guard-ok.
 func (r *Report) AddFlags(c *cobra.Command) {
-	r.Documents.AddFlags(c, "report", Formats{render.Formats(), render.Endings(), render.FormatOf})
+	r.Documents.AddFlags(c, "report", Formats{Names: render.Formats(), Endings: render.Endings(), Of: render.FormatOf})
 	c.Flags().BoolVar(&r.GuardOK, "guard-ok", false, "a threshold with reduce that failed does not make the exit code 99: it has lowered the rate")
 }
 
@@ -39,6 +41,9 @@ func rendered(format string, rep report.Report) ([]byte, error) {
 // Write renders the report. An error says where the report still is.
 func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	rep.Described.ReportedBy = program(r.command)
+	if r.Lost {
+		rep.SamplesIn = r.archives()
+	}
 	saved, err := r.write(alarmed(stdout), func(format string) ([]byte, error) { return rendered(format, rep) })
 	switch {
 	case err == nil:
@@ -56,4 +61,9 @@ func (r *Report) Write(stdout io.Writer, rep report.Report) error {
 	default:
 		return fmt.Errorf("%w; the report is still in Redis: loadctl report %s", err, rep.Run)
 	}
+}
+
+// archives returns the archives that are written, not nil.
+func (r *Report) archives() []string {
+	return append([]string{}, slices.DeleteFunc(r.paths(), func(name string) bool { return !strings.HasSuffix(name, report.ArchiveExtension) })...)
 }

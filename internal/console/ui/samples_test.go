@@ -31,7 +31,7 @@ func sampledServer(t *testing.T) (*bed, *Server) {
 	r := b.create("checkout")
 	all := reporttest.Samples()
 	for i, half := range [][]samples.Sample{all[:6], all[6:]} {
-		if err := results.NewJournal(r, fmt.Sprintf("host-%d", i), "i").PublishSamples(t.Context(), samples.Set{Samples: half}, 2); err != nil {
+		if err := results.NewJournal(r, fmt.Sprintf("host-%d", i), "i").PublishSamples(t.Context(), samples.Set{Samples: half}, 1, 2); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // lifetimes checks that every key of the run lives for at least `least` and at most `most`.
@@ -78,6 +79,11 @@ func TestEveryKeyExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 		live("with answers to queries")
+		kept := samples.Set{Samples: []samples.Sample{{Ordinal: 1, Worker: "b"}}}
+		if err := NewJournal(r, "b", "incb").PublishSamples(t.Context(), kept, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		live("with samples")
 		for _, key := range r.Keys.All() {
 			if !b.client.PExpire(t.Context(), key, time.Minute).Val() {
 				t.Errorf("there is no key %s", key)

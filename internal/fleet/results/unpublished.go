@@ -70,6 +70,7 @@ type unpublishedFile struct {
 	Steps       []string           `json:"steps,omitempty"`
 	Snapshot    []byte             `json:"snapshot"` // base64
 	Series      []record.Point     `json:"series"`
+	Samples     []byte             `json:"samples,omitempty"` // base64; absent = none
 }
 
 // MarshalBinary encodes u as JSON.
@@ -82,6 +83,11 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 		Format: unpublishedFormat, Version: FileVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
 		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Described: u.Described,
 		Thresholds: u.Thresholds, Warmup: u.Warmup, Steps: u.Steps, Snapshot: total, Series: u.Series,
+	}
+	if len(u.Samples.Samples) > 0 {
+		if f.Samples, err = u.Samples.MarshalBinary(); err != nil {
+			return nil, err
+		}
 	}
 	if !u.StartedAt.IsZero() {
 		f.Started = u.StartedAt.UnixMicro()
@@ -127,6 +133,11 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 	read := Unpublished{
 		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: run.TimeOf(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
 		Described: f.Described, Thresholds: f.Thresholds, Warmup: f.Warmup, Steps: f.Steps, Total: total, Series: f.Series,
+	}
+	if len(f.Samples) > 0 { // older workers wrote none
+		if err := read.Samples.UnmarshalBinary(f.Samples); err != nil {
+			return err
+		}
 	}
 	if !f.consistent(total) {
 		return fmt.Errorf("%w (it contradicts itself)", errForeign)
@@ -252,6 +263,11 @@ func merge(in *report.Input, rest map[string]*Unpublished) (used int) {
 			used++
 		}
 	}
+	kept := []samples.Set{in.Samples}
+	for _, u := range rest {
+		kept = append(kept, u.Samples)
+	}
+	in.Samples = samples.Merge(kept...)
 	for i := range in.Workers {
 		w := &in.Workers[i]
 		if u, ok := rest[w.ID+"/"+w.Incarnation]; ok {

@@ -64,6 +64,7 @@ func TestUnpublishedFile(t *testing.T) {
 	u.Total.Record(r)
 	u.Total.Counts = n
 	u.Thresholds, u.Warmup, u.Steps = []string{"errors:rate<1%"}, time.Second, []string{"login", "cart"}
+	u.Samples = samples.Set{Samples: []samples.Sample{{Ordinal: 5, Worker: "w", Class: "status", Request: &samples.Message{Start: "GET / HTTP/1.1"}}}}
 	path := written(t, u.encoded(t))
 	got, err := ReadUnpublished(path)
 	if err != nil {
@@ -77,6 +78,9 @@ func TestUnpublishedFile(t *testing.T) {
 	}
 	if len(got.Thresholds) != 1 || got.Thresholds[0] != u.Thresholds[0] || got.Warmup != u.Warmup || !slices.Equal(got.Steps, u.Steps) {
 		t.Errorf("%q after %v of %q", got.Thresholds, got.Warmup, got.Steps)
+	}
+	if len(got.Samples.Samples) != 1 || got.Samples.Samples[0].Request.Start != "GET / HTTP/1.1" {
+		t.Errorf("%+v", got.Samples)
 	}
 	if len(got.Series) != 2 || got.Series[0].Sent != 90 {
 		t.Errorf("%+v", got.Series)
@@ -114,6 +118,7 @@ func TestUnpublishedFileRefused(t *testing.T) {
 		},
 		"it is of version 2, newer than 1, which this program knows; use a newer loadctl": {with(`"version":1`, `"version":2`), `{"format":"loadworker","version":2}`},
 		"decode snapshot: version 9 is newer":                                             {with(`"snapshot":"`, `"snapshot":"`+newer+`","was":"`)},
+		"decode samples: ":                                                                {with(`"snapshot":`, `"samples":"AAAA","snapshot":`)},
 	} {
 		for _, content := range contents {
 			path := written(t, []byte(content))

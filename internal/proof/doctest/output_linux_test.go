@@ -37,7 +37,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded, "asking": asking,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded, "asking": asking, "evident": evident,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -386,6 +386,32 @@ func messaged(o *outputs) {
 	target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --ws")
 	url := target.says(`counting at (ws\S+)`)
 	o.print("loadworker run --run messaged --qps 100 --duration 500ms -d hello --reply any --url " + url)
+	target.kill(syscall.SIGTERM)
+	o.result(target)
+}
+
+// evident is a run whose requests fail in several ways, with the samples of it: of text and of bytes, whole and cut, with an answer
+// and without.
+func evident(o *outputs) {
+	o.print("loadctl create evident --url http://127.0.0.1:8080/ --qps 100 --duration 1s")
+	o.print("loadctl samples evident") // none
+	target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --error-share 0.3")
+	url, dir := target.says(`counting at (http\S+)`), o.t.TempDir()
+	text := `flows:
+  buy:
+  - pay: {post: ` + url + `/pay, json: {password: secret, n: 1}, header: {Authorization: secret}, check: ['status 200', 'body has "ok"']}
+  - load: {after: 0s, post: ` + url + `/load, body_file: bytes}
+  gone: [{dial: {get: "http://127.0.0.1:1/"}}]
+`
+	for name, content := range map[string]string{"bytes": strings.Repeat("\xff\x00", 4_000), "flows.yaml": text} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			o.t.Fatal(err)
+		}
+	}
+	o.print("loadworker run --run evidence --qps 200 --duration 1s --no-check --workload " + filepath.Join(dir, "flows.yaml"))
+	for _, flags := range []string{"", " --slowest", " --class status", " --step load"} {
+		o.print("loadctl samples evidence" + flags)
+	}
 	target.kill(syscall.SIGTERM)
 	o.result(target)
 }

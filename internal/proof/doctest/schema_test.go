@@ -365,3 +365,11 @@ func TestReportPage(t *testing.T) {
 		}
 	}
 }
+
+// TestSamplesSchema: the schema of samples describes each member that samples can have.
+func TestSamplesSchema(t *testing.T) {
+	t.Parallel()
+	if err := loadSchemas(t).strict["samples"].Validate(parse(t, read(t, "report/samples/show/testdata/samples.json"))); err != nil {
+		t.Error(err)
+	}
+}
