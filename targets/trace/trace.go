@@ -30,7 +30,8 @@ func Key(uid, worker string) string {
 //
 // with the ordinal in decimal digits. It is never all zero, which would be invalid: nobody will see the one in 2^128.
 func (s Source) ID(ordinal uint64) (id [16]byte) {
-	sum := s.sum(ordinal, -1)
+	var room [longest]byte
+	sum := sha256.Sum256(s.text(room[:0], ordinal))
 	copy(id[:], sum[:])
 	return id
 }
@@ -39,23 +40,22 @@ func (s Source) ID(ordinal uint64) (id [16]byte) {
 //
 //	the first 8 bytes of SHA-256(key "/" ordinal "/" step)
 func (s Source) Span(ordinal uint64, step int) (id [8]byte) {
-	sum := s.sum(ordinal, step)
+	var room [longest]byte
+	sum := sha256.Sum256(appendStep(s.text(room[:0], ordinal), step))
 	copy(id[:], sum[:])
 	return id
 }
 
 // longest is how long a text can be that is hashed without memory of its own.
-const longest = 192
+const longest = 128
 
-// sum hashes the key, an ordinal, and a step that is not negative.
-func (s Source) sum(ordinal uint64, step int) [sha256.Size]byte {
-	var room [longest]byte
-	b := strconv.AppendUint(append(append(room[:0], s.key...), '/'), ordinal, 10)
-	if step >= 0 {
-		b = strconv.AppendInt(append(b, '/'), int64(step), 10)
-	}
-	return sha256.Sum256(b)
+// text appends what the trace id is the hash of.
+func (s Source) text(b []byte, ordinal uint64) []byte {
+	return strconv.AppendUint(append(append(b, s.key...), '/'), ordinal, 10)
 }
+
+// appendStep makes of that what the span id is the hash of.
+func appendStep(b []byte, step int) []byte { return strconv.AppendInt(append(b, '/'), int64(step), 10) }
 
 // Text returns the trace id as it is written.
 func (s Source) Text(ordinal uint64) string {
@@ -77,8 +77,12 @@ func (s Source) AppendSpan(b []byte, ordinal uint64, step int) []byte {
 
 // Append appends the value of the header: version, trace id, span id and flags. Of the flags only sampled is used.
 func (s Source) Append(b []byte, ordinal uint64, step int, share Share) []byte {
-	b = append(s.AppendID(append(b, "00-"...), ordinal), '-')
-	b = s.AppendSpan(b, ordinal, step)
+	var room [longest]byte
+	text := s.text(room[:0], ordinal)
+	id := sha256.Sum256(text)
+	span := sha256.Sum256(appendStep(text, step))
+	b = hex.AppendEncode(append(b, "00-"...), id[:16])
+	b = hex.AppendEncode(append(b, '-'), span[:8])
 	if share.Sampled(ordinal) {
 		return append(b, "-01"...)
 	}
