@@ -22,6 +22,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // read is the spec that a command line describes.
@@ -101,6 +102,10 @@ func (d dice) request(s *spec.Spec) {
 		target.Timeout = d.span(time.Millisecond, time.Hour)
 	}
 	target.NoKeepAlive, target.Insecure = d.yes(), d.yes()
+	if target.Trace = d.yes(); target.Trace {
+		target.TraceSampled = trace.Share(d.IntN(3)) * 12_345
+		s.TraceURL = d.one("", "https://grafana.test/explore?q={\"id\":\"${trace_id}\"}")
+	}
 	if target.HTTP = d.one("", "2", "auto"); target.HTTP != "" && !target.NoKeepAlive {
 		target.Streams = []int{0, 2, 100}[d.IntN(3)]
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
-const Version = 12
+const Version = 13
 
 // The defaults of a Spec.
 const (
@@ -81,6 +81,9 @@ type Spec struct {
 	Prometheus string         `json:"prometheus,omitempty"` // its URL; "" = there are no queries
 	Queries    []report.Query `json:"queries,omitempty"`
 	QueryStale time.Duration  `json:"query_stale_ns,omitempty"` // 0 = DefaultQueryStale
+
+	// Where reports link the trace of a request: a URL with ${trace_id} in it; "" = nowhere.
+	TraceURL string `json:"trace_url,omitempty"`
 
 	// A limiter for grants, in addition to the schedule.
 	Limiter string `json:"limiter,omitempty"` // of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
@@ -209,7 +212,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateQueries(), s.validateThresholds())
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateQueries(), s.validateThresholds(), s.validateTraceURL())
 }
 
 // ValidateSchedule checks the rate over time and the duration, and nothing else.
@@ -308,6 +311,7 @@ func (s Spec) Diff(o Spec) []string {
 	line("prometheus", cmp.Or(s.Prometheus, none), cmp.Or(o.Prometheus, none))
 	line("queries", list(s.queries()), list(o.queries()))
 	line("query-stale", s.Stale(), o.Stale())
+	line("trace url", cmp.Or(s.TraceURL, none), cmp.Or(o.TraceURL, none))
 	line("limiter", s.limiterName(), o.limiterName())
 	// Not the one in force, which set-burst changes.
 	line("burst that it was created with", given(s.Burst), given(o.Burst))
