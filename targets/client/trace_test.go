@@ -32,8 +32,8 @@ func (s *traces) add(values ...string) {
 
 func (s *traces) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.add(r.Header.Values(trace.Header)...)
-	if strings.HasPrefix(r.URL.Path, "/moved") {
-		http.Redirect(w, r, strings.TrimPrefix(r.URL.Path, "/moved"), http.StatusFound)
+	if to, moved := strings.CutPrefix(r.URL.Path, "/moved"); moved {
+		http.Redirect(w, r, to, http.StatusFound)
 	}
 }
 
