@@ -34,6 +34,7 @@ func Combine(parts []Part) (Report, error) {
 	r := emptySum()
 	r.ClosedLoop, r.Described = parts[0].Report.ClosedLoop, parts[0].Report.Described
 	r.Described.Hosts, r.Described.Commands = 0, []Command{}
+	r.Described.Trace = nil // each run has its own
 	var runs, limiters, names []string
 	var series [][]record.Point
 	var sets []samples.Set

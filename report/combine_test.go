@@ -96,6 +96,16 @@ func TestCombineKeepsAll(t *testing.T) {
 	}
 }
 
+// TestCombineForgetsTheKey: each run makes its trace ids of another key, so the sum has none.
+func TestCombineForgetsTheKey(t *testing.T) {
+	a, b := machine(t, "berlin", 10, 2, time.Millisecond, true), machine(t, "paris", 10, 2, time.Millisecond, true)
+	a.Described.Trace, a.Described.TraceURL = &report.Trace{Key: "uid"}, "https://h/${trace_id}"
+	r, err := report.Combine([]report.Part{{Name: "a", Report: a}, {Name: "b", Report: b}})
+	if err != nil || r.Described.Trace != nil || r.Described.TraceURL != a.Described.TraceURL || a.Described.Trace == nil {
+		t.Errorf("%+v, %v", r.Described, err)
+	}
+}
+
 // TestCombineLong: points of different widths.
 func TestCombineLong(t *testing.T) {
 	a, b := machine(t, "berlin", 10, 3_000, time.Millisecond, true), machine(t, "paris", 10, 20, time.Millisecond, true)

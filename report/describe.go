@@ -27,8 +27,20 @@ type Description struct {
 	Hosts      int       `json:"hosts"`       // number of machines with workers, by host name
 	Commands   []Command `json:"commands"`    // the last commands given to the run, oldest first
 
-	// TraceURL is the address of a trace, with ${trace_id} in the place of its id. "" = there is none.
+	// Trace says what the trace ids of requests are made of; nil = they carry none. TraceURL is where the trace of a request
+	// can be seen: ${trace_id} in it stands for the id; "" = unknown.
+	Trace    *Trace `json:"trace,omitempty"`
 	TraceURL string `json:"trace_url,omitempty"`
+}
+
+// A Trace says what the trace ids of a run are made of. The id of a request is the first 16 bytes of
+//
+//	SHA-256(key "/" ordinal)
+//
+// In a closed loop it is that of key "/" worker "/" ordinal: there each worker counts its own requests.
+type Trace struct {
+	Key     string  `json:"key"`     // the uid of the run
+	Sampled float64 `json:"sampled"` // share of traces that the endpoint was asked to record, 0…1
 }
 
 // A Command is a command that changed a run.

@@ -170,7 +170,13 @@ func (s Spec) CheckTables(tables Tables) error {
 // Numbered reports whether requests depend on their number: then no two of a run should have the same.
 func (s Spec) Numbered() bool {
 	inTurn := func(d rows.Source) bool { return d.Pick != rows.Random }
-	return slices.ContainsFunc(s.Data, inTurn) || slices.Contains(s.placeholders(), "ordinal")
+	return slices.ContainsFunc(s.Data, inTurn) || slices.Contains(s.placeholders(), "ordinal") || s.Traced()
+}
+
+// Traced reports whether requests carry their trace id: in a header, or where a placeholder stands.
+func (s Spec) Traced() bool {
+	of := func(name string) bool { return name == "trace_id" || name == "span_id" }
+	return s.Trace || slices.ContainsFunc(s.placeholders(), of)
 }
 
 // Once returns how many requests can be sent until a data file has no row left; 0 = there is always one.

@@ -205,6 +205,8 @@ func (s Spec) Diff(o Spec) []string {
 	show("reply", quote(s.Reply), quote(o.Reply))
 	show("binary", s.Binary, o.Binary)
 	show("cookies", s.Cookies, o.Cookies)
+	show("trace", s.Trace, o.Trace)
+	show("trace sampled", s.TraceSampled, o.TraceSampled)
 	show("checks", quoted(s.Checks), quoted(o.Checks))
 	return lines
 }

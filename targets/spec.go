@@ -13,6 +13,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // What the zero values of a Spec mean.
@@ -90,6 +91,10 @@ type Spec struct {
 	// Descriptors are an encoded google.protobuf.FileDescriptorSet with the methods that are called over gRPC, and all that
 	// their messages need. In JSON it is base64.
 	Descriptors []byte `json:"descriptors,omitempty"`
+	// Trace sends a trace context with each request, in the header traceparent; see package trace. Local.Trace has the key.
+	Trace bool `json:"trace,omitempty"`
+	// TraceSampled is the share of traces that the header asks the server to record: their sampled flag is set.
+	TraceSampled trace.Share `json:"trace_sampled,omitempty"`
 	// Flows are a mix of requests, instead of URL, Method, Headers, Body, Reply, Expect and Checks. All else here counts for
 	// each of them.
 	Flows []Flow `json:"flows,omitempty"`
@@ -128,6 +133,8 @@ type Local struct {
 	AllowHost func(hostport string) bool
 	// Worker fills ${worker}.
 	Worker string
+	// Trace is the key of the trace ids, as trace.Key returns it; "" = New takes one that nobody knows.
+	Trace string
 	// Tables has the rows of all files in Spec.Data.
 	Tables Tables
 	// Credential is the value of the Authorization header for Spec.Auth, or the keys that sign requests.

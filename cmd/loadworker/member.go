@@ -30,6 +30,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/trace"
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
@@ -213,6 +214,9 @@ func (f *memberFlags) work(
 	if err := f.mayJoin(ctx, r); err != nil {
 		return nil, err
 	}
+	if err := f.trace(r); err != nil {
+		return nil, err
+	}
 	cores := runtime.GOMAXPROCS(0)
 	shards := min(cores, f.maxConnections, f.maxInFlight)
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -252,6 +256,20 @@ func (f *memberFlags) work(
 		err = fmt.Errorf("run %s: %w", r.Name, err)
 	}
 	return total, err
+}
+
+// trace gives requests the trace ids of the run. Its uid is known only now, after its target was opened.
+func (f *memberFlags) trace(r *run.Run) (err error) {
+	if !f.target.spec.Traced() {
+		return nil
+	}
+	worker := "" // in a closed loop each counts its own requests
+	if r.Spec.Max {
+		worker = f.id
+	}
+	f.target.local.Trace = trace.Key(r.UID, worker)
+	f.target.wire, err = wire.New(f.target.spec, f.target.local)
+	return err
 }
 
 // client returns an event loop that sends to the target over some connections.

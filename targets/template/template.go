@@ -17,6 +17,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // Request says for which request a Text is filled.
@@ -26,6 +28,9 @@ type Request struct {
 	Worker string    // the worker's id
 	Seed   [2]uint64 // of the random values: each process has another
 	Taken  []string  // what the flow has taken from answers, by index; see Options.Taken
+
+	Trace trace.Source // of its trace and span ids
+	Step  int          // index of its step in the workload; 0 without one
 }
 
 // Text is a text with placeholders. The zero value is empty. It never changes, so any number of goroutines may use it.
@@ -48,6 +53,9 @@ func Literal(s string) Text { return Text{[]part{{literal: s}}} }
 func Live(add func(b []byte) []byte) Text {
 	return Text{[]part{{value: func(b []byte, _ Request) []byte { return add(b) }}, {}}}
 }
+
+// Filled returns a Text that is what add appends for a request. Any number of goroutines may call add.
+func Filled(add func(b []byte, r Request) []byte) Text { return Text{[]part{{value: add}, {}}} }
 
 // Options say what placeholders mean in a text. The zero value knows no data files.
 type Options struct {

@@ -27,6 +27,8 @@ func kinds() []kind {
 		{"now", "", plain(now)},
 		{"ordinal", "", plain(ordinal)},
 		{"random", " MIN MAX", random},
+		{"span_id", "", plain(span)},
+		{"trace_id", "", plain(traceID)},
 		{"unix", "", plain(unix)},
 		{"uuid", "", salted(uuid)},
 		{"worker", "", plain(worker)},
@@ -133,6 +135,12 @@ func ordinal(b []byte, r Request) []byte { return strconv.AppendUint(b, r.Number
 
 // worker is the id of the worker.
 func worker(b []byte, r Request) []byte { return append(b, r.Worker...) }
+
+// traceID is the trace id of all requests of the flow (W3C Trace Context), 32 hexadecimal digits.
+func traceID(b []byte, r Request) []byte { return r.Trace.AppendID(b, r.Number) }
+
+// span is the span id of the request, 16 hexadecimal digits.
+func span(b []byte, r Request) []byte { return r.Trace.AppendSpan(b, r.Number, r.Step) }
 
 // random is a whole number from MIN to MAX, both included.
 func random(arguments []string, salt uint64) (value, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/template"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // An Example is a request as it may be sent. It has no user and password of the URL, and of secret headers no
@@ -29,13 +30,14 @@ func Examples(s targets.Spec, n int, tables targets.Tables, now time.Time) (all 
 	mix := s.Mix()
 	for number := uint64(0); len(all) < n; number++ {
 		flow := targets.Flow{Steps: []targets.Step{{URL: s.URL, Method: s.Method, Headers: s.Headers, Body: s.Body, Reply: s.Reply}}}
+		first := 0 // index of its first step
 		if mix != nil {
-			flow = s.Flows[mix.Flow(number)]
+			flow, first = s.Flows[mix.Flow(number)], mix.Step(number)
 		}
 		var taken []string
-		for _, step := range flow.Steps[:min(len(flow.Steps), n-len(all))] {
+		for i, step := range flow.Steps[:min(len(flow.Steps), n-len(all))] {
 			one := s.Single(step, mix, taken)
-			e, err := example(one, tables, number, now)
+			e, err := example(one, tables, number, first+i, now)
 			if err != nil {
 				return nil, fmt.Errorf("step %s: %w", step.Name, err)
 			}
@@ -47,7 +49,7 @@ func Examples(s targets.Spec, n int, tables targets.Tables, now time.Time) (all 
 }
 
 // example returns the request of one step.
-func example(s targets.Spec, tables targets.Tables, number uint64, now time.Time) (e Example, err error) {
+func example(s targets.Spec, tables targets.Tables, number uint64, step int, now time.Time) (e Example, err error) {
 	s = s.Masked()
 	k, u, err := s.ParseURL()
 	if err != nil {
@@ -57,7 +59,7 @@ func example(s targets.Spec, tables targets.Tables, number uint64, now time.Time
 	if err != nil {
 		return e, err
 	}
-	r := template.Request{Number: number, Time: now.UnixNano(), Worker: "worker"}
+	r := template.Request{Number: number, Time: now.UnixNano(), Worker: "worker", Step: step}
 	for _, name := range s.Taken() {
 		r.Taken = append(r.Taken, targets.StandIn(name))
 	}
@@ -72,6 +74,9 @@ func example(s targets.Spec, tables targets.Tables, number uint64, now time.Time
 		if h.Secret() {
 			e.Headers[i].Value = targets.Redacted
 		}
+	}
+	if s.Trace && targets.HasHeaders(s.URL) {
+		e.Headers = append(e.Headers, targets.Header{Name: trace.Header, Value: string(r.Trace.Append(nil, number, step, s.TraceSampled))})
 	}
 	if k.Port != "" && !k.Bare {
 		e.Method = s.EffectiveMethod()

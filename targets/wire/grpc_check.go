@@ -61,6 +61,6 @@ func sharedGRPC(s targets.Spec) error {
 	if s.HTTP != "" {
 		return errors.New("http: gRPC needs HTTP/2 and uses it; leave it out")
 	}
-	s.Auth, s.Streams = "", 0
+	s.Auth, s.Streams, s.Trace = "", 0, false
 	return sharedBare(s)
 }

@@ -86,6 +86,7 @@ func newMessage(s targets.Spec, u *url.URL, to Endpoint, parse targets.Parser, c
 	if s.NoKeepAlive && !given("Connection") {
 		add("Connection: close\r\n")
 	}
+	m.text = m.text.Then(traced(s))
 	if m.body, err = parse(string(s.Body), targets.SaltBody); err != nil {
 		return nil, fmt.Errorf("body: %w", err)
 	}

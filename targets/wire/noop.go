@@ -20,6 +20,14 @@ func checkNoop(s targets.Spec, u *url.URL) error {
 	return err
 }
 
+// sharedNoop refuses a trace context, which nobody would get.
+func sharedNoop(s targets.Spec) error {
+	if s.Trace {
+		return errors.New("trace: noop sends nothing; leave it out")
+	}
+	return nil
+}
+
 // noopLatency reads the latency from the query; 0 if there is none. It refuses other parameters, because a typing error
 // would measure something else.
 func noopLatency(u *url.URL) (time.Duration, error) {

@@ -107,6 +107,9 @@ func sharedBare(s targets.Spec) error {
 			return fmt.Errorf("%s: only %s have that; leave it out", x.name, x.owners)
 		}
 	}
+	if s.Trace {
+		return errors.New("trace: only http, grpc and ws have headers for it; leave it out, and write ${trace_id} into the body")
+	}
 	return nil
 }
 

@@ -47,8 +47,8 @@ func (r *redirects) next(m *message, status int, location string, session *targe
 	if err != nil || next.wire != nil {
 		return next, err
 	}
-	// Only credential, signature and cookies vary.
-	return next.filled(template.Request{Time: time.Now().UnixNano()}, session), nil
+	// Only credential, signature, cookies and trace context vary. The trace is that of the request that was redirected.
+	return next.filled(template.Request{Time: time.Now().UnixNano(), Number: m.request.Number, Trace: m.request.Trace, Step: m.request.Step}, session), nil
 }
 
 // allowed reports whether a redirect may lead to u. Without a rule only the spec's own host is allowed: no other host

@@ -20,7 +20,7 @@ type protocol struct {
 func registry() []protocol {
 	return []protocol{
 		{schemes: []string{"http", "https"}, check: checkHTTP, use: (*Wire).useHTTP},
-		{schemes: []string{"noop"}, check: checkNoop, use: (*Wire).useNoop},
+		{schemes: []string{"noop"}, check: checkNoop, use: (*Wire).useNoop, shared: sharedNoop},
 		{schemes: []string{"tcp", "udp"}, check: checkRaw, use: (*Wire).useRaw, shared: sharedRaw},
 		{schemes: []string{"redis", "rediss"}, check: checkRedis, use: (*Wire).useRedis, shared: sharedBare},
 		{schemes: []string{"ws", "wss"}, check: checkWS, use: (*Wire).useMessages, shared: sharedWS},

@@ -23,7 +23,7 @@ func Validate(s targets.Spec) error {
 	if err := s.CheckWith(checkRequest); err != nil {
 		return err
 	}
-	return cmp.Or(checkShared(s), s.CheckCookies(), s.CheckAuth()) // the steps are valid
+	return cmp.Or(checkSampled(s), checkShared(s), s.CheckCookies(), s.CheckAuth()) // the steps are valid
 }
 
 // CheckStep checks one step of s, for a caller that knows where the step was written. taken are the names that earlier
@@ -38,7 +38,7 @@ func checkRequest(s targets.Spec) error {
 	if err != nil {
 		return err
 	}
-	if err := p.check(s, u); err != nil {
+	if err := cmp.Or(p.check(s, u), checkTraced(s)); err != nil {
 		return err
 	}
 	_, err = newMessage(s, u, Endpoint{}, s.Parser(nil), nil) // it finds wrong placeholders

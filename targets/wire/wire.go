@@ -118,6 +118,9 @@ func New(spec targets.Spec, local targets.Local) (w *Wire, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("new target: %w", err)
 	}
+	if local.Trace == "" {
+		local.Trace = unknownKey() // the same of all steps
+	}
 	var first *Wire
 	for i, one := range spec.Steps() {
 		if targets.IsGRPC(one.URL) && len(one.Descriptors) == 0 {

@@ -147,7 +147,7 @@ func checkMessages(s targets.Spec) error {
 
 // sharedWS refuses settings that all requests share and WebSocket does not have.
 func sharedWS(s targets.Spec) error {
-	s.Auth = ""
+	s.Auth, s.Trace = "", false
 	return sharedBare(s)
 }
 
@@ -166,7 +166,7 @@ func (m *messages) newHead(s targets.Spec, u *url.URL, tables targets.Tables) er
 		return nil
 	}
 	m.head = string(request.fill(nil, template.Request{}, nil))
-	for _, text := range append(slices.Clone(request.values), request.target) {
+	for _, text := range append(slices.Clone(request.values), request.target, traced(s)) {
 		if text.Varies() {
 			m.varies = func(r template.Request) string { return string(request.fill(nil, r, nil)) }
 		}

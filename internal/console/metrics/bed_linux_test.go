@@ -104,7 +104,7 @@ type scraper struct {
 	native  bool // it takes native histograms; without a setting it does not
 }
 
-func (b *bed) prometheus(native bool) *scraper {
+func (b *bed) prometheus(native bool, features ...string) *scraper {
 	b.Helper()
 	binary, err := exec.LookPath("prometheus")
 	if err != nil {
@@ -122,7 +122,10 @@ func (b *bed) prometheus(native bool) *scraper {
 	p := &scraper{bed: b, address: address(b.T), native: native}
 	args := []string{"--config.file=" + config, "--storage.tsdb.path=" + b.TempDir(), "--web.listen-address=" + p.address}
 	if native {
-		args = append(args, "--enable-feature=native-histograms")
+		features = append(features, "native-histograms")
+	}
+	if len(features) > 0 {
+		args = append(args, "--enable-feature="+strings.Join(features, ","))
 	}
 	p.server = b.begin(binary, nil, args...)
 	b.until("Prometheus", func() bool { _, err := b.get("http://"+p.address+"/-/ready", nil); return err == nil })

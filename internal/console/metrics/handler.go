@@ -12,8 +12,8 @@ import (
 // A Page serves the metrics of all runs to Prometheus. It is safe for concurrent use, and must not be copied.
 //
 // Each histogram has classic buckets and native ones. A client gets the native ones if it accepts the protobuf format, as
-// a Prometheus with native histograms does, and then that one leaves out the classic ones. In the text format there are
-// only the classic ones. It answers with 200 also if the source fails: then Up is 0.
+// a Prometheus with native histograms does, and then that one leaves out the classic ones. In the text formats there are
+// only the classic ones. Exemplars are in protobuf, and in the text of OpenMetrics for who accepts that. It answers with 200 also if the source fails: then Up is 0.
 type Page struct {
 	Source     Source
 	NativeOnly bool // leaves out the classic buckets: in the text format a histogram then has only its sum and count
@@ -25,38 +25,42 @@ type Page struct {
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	looks, err := p.Source(r.Context())
 	page := prometheus.NewPedanticRegistry()
-	page.MustRegister(samples{p.memory.Read(looks, err, time.Now()), p.NativeOnly})
-	promhttp.HandlerFor(page, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	page.MustRegister(collector{p.memory.Read(looks, err, time.Now()), p.NativeOnly})
+	promhttp.HandlerFor(page, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, r)
 }
 
-// samples is a prometheus.Collector of samples that are known already.
-type samples struct {
+// A collector is a prometheus.Collector of samples that are known already.
+type collector struct {
 	all        []Sample
 	nativeOnly bool
 }
 
 // Describe implements prometheus.Collector.
-func (s samples) Describe(to chan<- *prometheus.Desc) {
+func (s collector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range List() {
 		to <- m.desc()
 	}
 }
 
 // Collect implements prometheus.Collector.
-func (s samples) Collect(to chan<- prometheus.Metric) {
+func (s collector) Collect(to chan<- prometheus.Metric) {
 	for _, one := range s.all {
 		m := one.metric()
-		if one.Histogram != nil && !s.nativeOnly {
-			m = both{m, one.Histogram.AtMost}
+		if h := one.Histogram; h != nil && s.nativeOnly {
+			m = both{m, nil, h.Exemplars}
+		} else if h != nil {
+			m = both{m, h.AtMost, h.Exemplars}
 		}
 		to <- m
 	}
 }
 
-// both is a native histogram with classic buckets. The library makes such a one only of values that it observes itself.
+// both is a native histogram with classic buckets and exemplars. The library makes such a one only of values that it observes
+// itself.
 type both struct {
 	prometheus.Metric
-	atMost []int64
+	atMost    []int64 // nil = without classic buckets
+	exemplars []Exemplar
 }
 
 // Write implements prometheus.Metric.
@@ -68,6 +72,7 @@ func (b both) Write(to *dto.Metric) error {
 	for i, n := range b.atMost {
 		to.Histogram.Bucket = append(to.Histogram.Bucket, &dto.Bucket{CumulativeCount: new(uint64(n)), UpperBound: new(bounds[i])})
 	}
+	exemplify(to.Histogram, b.exemplars)
 	return nil
 }
 

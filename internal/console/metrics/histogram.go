@@ -26,6 +26,8 @@ type Exponential struct {
 	Buckets map[int]int64 // counts of the buckets in use
 	Sum     float64       // of all values
 	AtMost  []int64       // how many values are at most each of Bounds; nil = it is unknown
+
+	Exemplars []Exemplar // of the classic buckets, as exemplars returns them; nil = there are none
 }
 
 // FromRecord returns the same distribution with wider buckets. Each value counts as the upper edge of its narrow
@@ -66,7 +68,7 @@ func (e *Exponential) Count() (n int64) {
 	return n
 }
 
-// raise returns the histogram with no bucket lower than before. It changes neither.
+// raise returns the histogram with no bucket lower than before, and no older exemplar. It changes neither.
 func (e *Exponential) raise(before *Exponential) *Exponential {
 	if before == nil {
 		return e
@@ -78,5 +80,6 @@ func (e *Exponential) raise(before *Exponential) *Exponential {
 	for i, n := range before.AtMost {
 		high.AtMost[i] = max(high.AtMost[i], n)
 	}
+	high.Exemplars = laterOf(before.Exemplars, e.Exemplars)
 	return high
 }

@@ -112,8 +112,12 @@ func histograms() []Metric {
 		}}
 	}
 	return []Metric{
-		fleet("loadctl_latency_seconds", "Time from when a request was due until it ended, of the whole fleet",
-			func(h *report.Histograms) *record.Histogram { return h.Latency }),
+		{Name: "loadctl_latency_seconds", Kind: Histogram, Unit: "s", Help: "Time from when a request was due until it ended, of the whole fleet",
+			read: func(l results.Look, show func(value, ...string)) {
+				if h := l.Report.Histograms; h != nil {
+					show(traced(h.Latency, l, ""))
+				}
+			}},
 		fleet("loadctl_service_time_seconds", "Time from when a request was sent until it ended, of the whole fleet",
 			func(h *report.Histograms) *record.Histogram { return h.Service }),
 		fleet("loadctl_lag_seconds", "Time from when a request was due until it was sent, of the whole fleet",
@@ -123,11 +127,18 @@ func histograms() []Metric {
 			read: func(l results.Look, show func(value, ...string)) {
 				if h := l.Report.Histograms; h != nil {
 					for _, name := range slices.Sorted(maps.Keys(h.Steps)) {
-						show(value{histogram: FromRecord(h.Steps[name])}, name)
+						show(traced(h.Steps[name], l, name), name)
 					}
 				}
 			}},
 	}
+}
+
+// traced returns a histogram of latencies with exemplars of a step; "" = of all.
+func traced(h *record.Histogram, l results.Look, step string) value {
+	e := FromRecord(h)
+	e.Exemplars = exemplars(l.Report.Samples, step)
+	return value{histogram: e}
 }
 
 // gauges show how a run is now.

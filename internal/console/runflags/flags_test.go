@@ -22,6 +22,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // read is the spec that a command line describes.
@@ -68,6 +69,7 @@ func drawn(t *testing.T, r *rand.Rand) spec.Spec {
 	}
 	limited(&s, r)
 	conditioned(&s, r)
+	sampled(&s, r)
 	return s
 }
 
@@ -101,6 +103,10 @@ func (d dice) request(s *spec.Spec) {
 		target.Timeout = d.span(time.Millisecond, time.Hour)
 	}
 	target.NoKeepAlive, target.Insecure = d.yes(), d.yes()
+	if target.Trace = d.yes(); target.Trace {
+		target.TraceSampled = trace.Share(d.IntN(3)) * 12_345
+		s.TraceURL = d.one("", "https://grafana.test/explore?q={\"id\":\"${trace_id}\"}")
+	}
 	if target.HTTP = d.one("", "2", "auto"); target.HTTP != "" && !target.NoKeepAlive {
 		target.Streams = []int{0, 2, 100}[d.IntN(3)]
 	}
@@ -164,6 +170,17 @@ func conditioned(s *spec.Spec, r *rand.Rand) {
 		s.Prometheus = []string{"http://127.0.0.1:9090", "https://h/prefix/"}[r.IntN(2)]
 		s.Queries = []report.Query{{Name: "cpu", PromQL: "max(rate(cpu_seconds{a=\"b c\"}[1m]))"}, {Name: "free-1", PromQL: "a == 1"}}[:1+r.IntN(2)]
 		s.QueryStale = []time.Duration{0, 20 * time.Second, 5 * time.Minute}[r.IntN(3)]
+	}
+}
+
+// sampled gives a spec what workers keep.
+func sampled(s *spec.Spec, r *rand.Rand) {
+	switch r.IntN(4) {
+	case 0:
+		s.Sample = []string{spec.SampleMeta, spec.SampleNone}[r.IntN(2)]
+	case 1:
+		s.SampleBody = []int64{spec.NoSampleBody, 1, spec.MaxSampleBody}[r.IntN(3)]
+		s.Redact = []string{"card", "x-customer"}[:1+r.IntN(2)]
 	}
 }
 

@@ -12,10 +12,11 @@ import (
 // is given again. What the file says is not among them: else it would be there twice.
 func TestFlagsBesideAFile(t *testing.T) {
 	dir := folder(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "items.csv": "id\n7\n", "shop.yaml": buying + "rate: 400 flows/s\n",
-		"timed.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nduration: 1m\narrivals: poisson:3\npick: random\n",
-		"ramp.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nstages: [10s:200, 20s:0]\n",
-		"wave.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}, b: {get: 'http://127.0.0.1:1/'}]}\nprofile: 'sine:mean=10,amplitude=4,period=1m'\nduration: 5m\ncookies: true\n",
-		"alike.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\n", "plain.txt": "GET http://127.0.0.1:1/ name=a\n"})
+		"timed.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nduration: 1m\narrivals: poisson:3\npick: random\n",
+		"ramp.yaml":   "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nstages: [10s:200, 20s:0]\n",
+		"wave.yaml":   "flows: {a: [a: {get: 'http://127.0.0.1:1/'}, b: {get: 'http://127.0.0.1:1/'}]}\nprofile: 'sine:mean=10,amplitude=4,period=1m'\nduration: 5m\ncookies: true\n",
+		"traced.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\ntrace: true\ntrace_sampled: 1%\n",
+		"alike.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\n", "plain.txt": "GET http://127.0.0.1:1/ name=a\n"})
 	items := filepath.Join(dir, "items.csv")
 	for _, c := range []struct {
 		flag, file string
@@ -37,6 +38,10 @@ func TestFlagsBesideAFile(t *testing.T) {
 		{"--workload", "wave.yaml", nil},
 		{"--workload", "wave.yaml", []string{"--qps", "6", "--duration", "7m"}},
 		{"--targets", "plain.txt", []string{"--targets-pick", "random", "--qps", "6", "--arrivals", "poisson:4"}},
+		{"--workload", "traced.yaml", nil},
+		{"--workload", "traced.yaml", []string{"--trace-sampled", "0%", "--trace-url", "https://h/${trace_id}"}},
+		{"--workload", "traced.yaml", []string{"--trace=false"}},
+		{"--workload", "alike.yaml", []string{"--trace", "--trace-sampled", "5%"}},
 		{"--targets", "plain.txt", []string{"--header", "Accept: a", "--check", "size < 10kB", "--qps", "6"}},
 	} {
 		_, want, err := reading(t, append([]string{c.flag, filepath.Join(dir, c.file)}, c.more...)...)

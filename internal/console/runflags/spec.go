@@ -47,6 +47,7 @@ type Spec struct {
 	headers, thresholds        []string
 	queries                    queryFlags
 	sampling                   samplingFlags
+	traceURL                   string
 	method, body, bodyFile     string
 	bodyHex                    string
 	proto                      schema.Files
@@ -79,6 +80,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s.Var(&f.warmup, "warmup", "thresholds leave out the first `DURATION` of the run, in whole seconds")
 	f.queries.addFlags(s)
 	f.sampling.addFlags(s)
+	s.StringVar(&f.traceURL, "trace-url", "", "`URL` at which your tracing shows a request, with ${trace_id} in it: reports link it. See docs/tracing.md")
 	cli.Group(s, "Run")
 	f.limiter.addFlags(s)
 	cli.Group(s, "Limiter")
@@ -131,6 +133,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.Var(&f.workloadFile, "workload", workloadHelp)
 	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
+	f.addTraceFlags(s)
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
 	s.Var((*size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB)")
 	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399, or OK over gRPC)")
@@ -166,7 +169,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 		Target: f.target, Requests: int64(f.requests),
 		MaxLag: time.Duration(f.maxLag), CatchUp: time.Duration(f.catchUp), Arrivals: f.arrivals, MinWorkers: f.MinWorkers,
 		OnRedisLoss: f.onRedisLoss, Deadman: time.Duration(f.deadman),
-		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup),
+		Thresholds: f.thresholds, Warmup: time.Duration(f.warmup), TraceURL: f.traceURL,
 	}
 	if s.Arrivals == pacer.EvenArrivals {
 		s.Arrivals = ""

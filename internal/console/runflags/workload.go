@@ -50,6 +50,7 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	s.Origin = originOf(&s.Target, spec.WorkloadFlag)
 	s.Origin.Data, s.Origin.Thresholds = len(w.Data), len(w.Thresholds)
 	s.Origin.Pick = w.Pick
+	f.traceOf(s, w.Trace)
 	if !f.set.Changed("targets-pick") {
 		s.Target.Pick = w.Pick
 	}

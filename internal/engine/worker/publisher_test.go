@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/model"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // ledger is a Journal that follows the rules of lua/snapshot.lua, and can fail in all ways that a Journal can.
@@ -96,7 +97,7 @@ func (l *ledger) points() map[int64]record.Point {
 	return points
 }
 
-func (l *ledger) Keep(started int64, total *record.Snapshot, points []record.Point, published bool) {
+func (l *ledger) Keep(started int64, total *record.Snapshot, points []record.Point, _ samples.Set, published bool) {
 	l.kept = append(l.kept, rest{started, total, points, published})
 }
 

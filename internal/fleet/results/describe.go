@@ -8,12 +8,13 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // build builds the report of what was gathered, with the run's target and events. If these cannot be read, the report
 // has a note: that is better than no report.
 func build(ctx context.Context, r *run.Run, in report.Input) report.Report {
-	in.Described = r.Spec.Describe()
+	in.Described = described(r)
 	in.Described.Redis = serverVersion(ctx, r)
 	var err error
 	in.Events, err = r.AllEvents(ctx)
@@ -23,6 +24,15 @@ func build(ctx context.Context, r *run.Run, in report.Input) report.Report {
 		rep.Notes = append(rep.Notes, "the run's events and commands could not be read: "+err.Error())
 	}
 	return rep
+}
+
+// described returns what the run alone says of itself.
+func described(r *run.Run) report.Description {
+	d := r.Spec.Describe()
+	if t := r.Spec.Target; t.Traced() {
+		d.Trace = &report.Trace{Key: trace.Key(r.UID, ""), Sampled: t.TraceSampled.Float()}
+	}
+	return d
 }
 
 // serverVersion returns the version of Redis; "" if the server does not report it.

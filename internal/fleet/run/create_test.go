@@ -19,6 +19,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 func TestOneOfManyCreates(t *testing.T) {
@@ -135,7 +136,7 @@ func vary(t *testing.T, f reflect.Value) {
 		f.SetString(f.String() + "x")
 	case bool:
 		f.SetBool(!f.Bool())
-	case int, int64, time.Duration:
+	case int, int64, time.Duration, trace.Share:
 		f.SetInt(f.Int() + 2) // 1 more may be the default, as of Streams
 	case []string:
 		f.Set(reflect.ValueOf([]string{"x"}))

@@ -37,7 +37,7 @@ func (s Spec) Setting() report.Setting {
 		f.add("--targets-pick", cmp.Or(s.Target.Pick, targets.PickCycle), cmp.Or(s.origin().Pick, targets.PickCycle))
 		s = s.asGiven()
 	}
-	f.target(s.Target)
+	f.target(s)
 	f.schedule(s)
 	f.limiter(s)
 	f.toMeet(s)
@@ -87,7 +87,8 @@ func digest(content []byte) string {
 }
 
 // target adds what is requested, and how.
-func (f *flagList) target(t targets.Spec) {
+func (f *flagList) target(s Spec) {
+	t := s.Target
 	shown := t.Redacted()
 	switch {
 	case shown.URL != t.URL:
@@ -143,12 +144,20 @@ func (f *flagList) target(t targets.Spec) {
 	if t.CA != "" {
 		f.withhold("--cacert", digest([]byte(t.CA)))
 	}
+	f.trace(t, s.origin())
 	f.number("--redirects", int64(t.Redirects), 0)
 	f.number("--body-limit", t.BodyLimit, 0)
 	f.add("--expect", t.Expect, "")
 	for _, c := range t.Checks {
 		f.add("--check", c, "")
 	}
+}
+
+// trace adds whether requests carry a trace context.
+func (f *flagList) trace(t targets.Spec, of Origin) {
+	f.set("--trace", t.Trace && !of.Trace)
+	f.set("--trace=false", !t.Trace && of.Trace)
+	f.add("--trace-sampled", t.TraceSampled.String(), of.TraceSampled.String())
 }
 
 // showable reports whether a body may be shown: a short text that --body accepts, with named parts as in JSON and in
@@ -203,7 +212,7 @@ func (f *flagList) limiter(s Spec) {
 	f.set("--debt", s.Debt)
 }
 
-// toMeet adds the thresholds, and the queries that they may be about.
+// toMeet adds the thresholds, the queries that they may be about, and where traces are.
 func (f *flagList) toMeet(s Spec) {
 	for _, threshold := range s.Thresholds {
 		f.add("--threshold", threshold, "")
@@ -219,9 +228,10 @@ func (f *flagList) toMeet(s Spec) {
 	for _, name := range s.Redact {
 		f.add("--redact", name, "")
 	}
+	f.add("--trace-url", s.TraceURL, "")
 }
 
 // Describe returns what the spec alone says of the run.
 func (s Spec) Describe() report.Description {
-	return report.Description{Setting: s.Setting(), CreatedBy: s.CreatedBy}
+	return report.Description{Setting: s.Setting(), CreatedBy: s.CreatedBy, TraceURL: s.TraceURL}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/rows"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // An Origin says where the flows of a run come from: a file, and flags beside it. So reports show the flags as they
@@ -33,6 +34,9 @@ type Origin struct {
 	Pick       string        `json:"pick,omitempty"`
 	Data       int           `json:"data,omitempty"`       // how many data files: the last ones of the spec
 	Thresholds int           `json:"thresholds,omitempty"` // likewise
+
+	Trace        bool        `json:"trace,omitempty"`
+	TraceSampled trace.Share `json:"trace_sampled,omitempty"`
 }
 
 // rates reports whether the rates of the spec are those of the file.
@@ -106,6 +110,12 @@ func (s Spec) beside(o *Origin) (parts []string) {
 	}
 	if s.Target.Cookies {
 		parts = append(parts, "cookies")
+	}
+	if s.Target.Trace && o.Trace {
+		parts = append(parts, "trace")
+	}
+	if s.Target.TraceSampled == o.TraceSampled && o.TraceSampled > 0 {
+		parts = append(parts, "trace sampled "+o.TraceSampled.String())
 	}
 	for _, d := range s.Target.Data[max(0, len(s.Target.Data)-o.Data):] {
 		parts = append(parts, shownData(d))

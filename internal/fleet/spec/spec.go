@@ -17,7 +17,7 @@ import (
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
-const Version = 12
+const Version = 13
 
 // The defaults of a Spec.
 const (
@@ -86,6 +86,8 @@ type Spec struct {
 	Sample     string   `json:"sample,omitempty"`
 	SampleBody int64    `json:"sample_body,omitempty"` // bytes of each body; 0 = DefaultSampleBody, NoSampleBody = none
 	Redact     []string `json:"redact,omitempty"`      // names whose values are secrets, besides those that say so
+	// Where reports link the trace of a request: a URL with ${trace_id} in it; "" = nowhere.
+	TraceURL string `json:"trace_url,omitempty"`
 
 	// A limiter for grants, in addition to the schedule.
 	Limiter string `json:"limiter,omitempty"` // of limit.Names; "", or SlotsLimiter without a Burst = only the schedule
@@ -214,7 +216,7 @@ func (s Spec) Validate() error {
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}
-	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateQueries(), s.validateThresholds(), s.validateSampling())
+	return cmp.Or(s.validateLimiter(), s.validateLoss(), s.validateSteps(), s.validateQueries(), s.validateThresholds(), s.validateSampling(), s.validateTraceURL())
 }
 
 // ValidateSchedule checks the rate over time and the duration, and nothing else.
@@ -316,6 +318,7 @@ func (s Spec) Diff(o Spec) []string {
 	line("sample", s.sample(), o.sample())
 	line("sample-body", s.sampledBody(), o.sampledBody())
 	line("redact", list(s.Redact), list(o.Redact))
+	line("trace url", cmp.Or(s.TraceURL, none), cmp.Or(o.TraceURL, none))
 	line("limiter", s.limiterName(), o.limiterName())
 	// Not the one in force, which set-burst changes.
 	line("burst that it was created with", given(s.Burst), given(o.Burst))

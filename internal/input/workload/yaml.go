@@ -22,6 +22,7 @@ type Workload struct {
 	Flows      []Flow // at least one, each with at least one step
 	Thresholds []string
 	Cookies    string // FILE:LINE:COLUMN of cookies: true; "" = flows have no cookies
+	Trace      Trace
 }
 
 // Data is a data file.
@@ -63,7 +64,7 @@ func YAML(path string, content []byte) (Workload, error) {
 // workload reads the keys of the file.
 func (d *document) workload() (w Workload, err error) {
 	values, err := d.settings(d.root, `a map with flows, such as flows: {browse: [{list: {get: "http://host/path"}}]}`,
-		"base", "rate", "data", "mix", "pick", "flows", "stages", "profile", "duration", "arrivals", "thresholds", "cookies", "header", "check", "expect")
+		"base", "rate", "data", "mix", "pick", "flows", "stages", "profile", "duration", "arrivals", "thresholds", "cookies", "trace", "trace_sampled", "header", "check", "expect")
 	if err != nil {
 		return w, err
 	}
@@ -92,6 +93,9 @@ func (d *document) workload() (w Workload, err error) {
 	if w.Cookies, err = d.cookies(values["cookies"]); err != nil {
 		return w, err
 	}
+	if w.Trace, err = d.trace(values["trace"], values["trace_sampled"]); err != nil {
+		return w, err
+	}
 	if w.Pick, err = d.order(values["pick"]); err != nil {
 		return w, err
 	}
@@ -101,15 +105,22 @@ func (d *document) workload() (w Workload, err error) {
 
 // cookies returns where the file says that flows have cookies.
 func (d *document) cookies(n *yaml.Node) (place string, err error) {
-	switch {
-	case n == nil:
-		return "", nil
-	case n.Kind != yaml.ScalarNode || n.Tag != "!!bool":
-		return "", d.fail(n, "is neither true nor false; write cookies: true, or leave it out")
-	case strings.EqualFold(n.Value, "true"):
+	given, err := d.given(n, "cookies: true")
+	if given {
 		place = d.place(n)
 	}
-	return place, nil
+	return place, err
+}
+
+// given reports whether a value is true, and not false or absent.
+func (d *document) given(n *yaml.Node, example string) (bool, error) {
+	switch {
+	case n == nil:
+		return false, nil
+	case n.Kind != yaml.ScalarNode || n.Tag != "!!bool":
+		return false, d.fail(n, "is neither true nor false; write %s, or leave it out", example)
+	}
+	return strings.EqualFold(n.Value, "true"), nil
 }
 
 // absolute matches the beginning of a URL with a scheme.
