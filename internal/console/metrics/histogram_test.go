@@ -59,7 +59,7 @@ func TestClassicBuckets(t *testing.T) {
 	for i, bound := range Bounds() {
 		var want int64
 		for lower, n := range h.Buckets() {
-			if float64(lower+width(lower)-1)/1e9 <= bound {
+			if float64(lower+width(lower, h.Precision())-1)/1e9 <= bound {
 				want += n
 			}
 		}
