@@ -2,7 +2,6 @@ package report_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -160,7 +159,7 @@ func TestPhasesInJSON(t *testing.T) {
 	}
 	for _, member := range []string{"opened", "reused", "closed_by_server", "lookups", "handshakes", "dns_ns", "connect_ns", "tls_ns"} {
 		if doc.Connections[member] == nil {
-			t.Error(fmt.Sprintf("no member %s in %v", member, doc.Connections))
+			t.Errorf("no member %s in %v", member, doc.Connections)
 		}
 	}
 }
