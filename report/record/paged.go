@@ -4,19 +4,21 @@ package record
 const pageBuckets = 256
 
 // paged is a histogram with the layout of [Histogram] for one interval. A page takes 1 kB, and is there from the first
-// value in it on: 20 kB are usual, and 98 kB the most; of a Compact, 3 kB and 17 kB. The zero value is empty, with
-// FullDigits. A bucket counts up to 2³² − 1.
+// value in it on: 20 kB are usual, and 98 kB the most; of a Compact, 3 kB and 17 kB. A bucket counts up to 2³² − 1.
 type paged struct {
-	layout Histogram // an empty one
-	pages  []*[pageBuckets]uint32
+	logarithm int // of its layout, see Histogram.index
+	pages     []*[pageBuckets]uint32
 }
 
-// pagedCompact returns one for a Compact.
-func pagedCompact() paged { return paged{layout: Histogram{Digits: SeriesDigits}} }
+// newPaged returns an empty one for a Histogram.
+func newPaged() paged { return paged{logarithm: NewHistogram().logarithm()} }
+
+// pagedCompact returns an empty one for a Compact.
+func pagedCompact() paged { return paged{logarithm: NewCompact().Histogram().logarithm()} }
 
 // withPages returns it with all of its pages, so that recording never allocates.
 func (p paged) withPages() paged {
-	for range p.layout.index(HighestNS)/pageBuckets + 1 {
+	for range indexOf(HighestNS, p.logarithm)/pageBuckets + 1 {
 		p.pages = append(p.pages, new([pageBuckets]uint32))
 	}
 	return p
@@ -24,7 +26,7 @@ func (p paged) withPages() paged {
 
 // record adds a value in ns, in the range of the layout.
 func (p *paged) record(ns int64) {
-	i := p.layout.index(ns)
+	i := indexOf(ns, p.logarithm)
 	for i/pageBuckets >= len(p.pages) {
 		p.pages = append(p.pages, nil)
 	}

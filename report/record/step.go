@@ -147,7 +147,7 @@ func newSteps(names []string) (s recordedSteps) {
 		if !known {
 			place = len(s.all)
 			places[name] = place
-			s.all = append(s.all, &recordedStep{name: name, Step: Step{Errors: map[string]int64{}}, firstByte: pagedCompact()})
+			s.all = append(s.all, &recordedStep{name: name, Step: Step{Errors: map[string]int64{}}, latency: newPaged(), firstByte: pagedCompact()})
 		}
 		s.of = append(s.of, place)
 	}
