@@ -85,6 +85,8 @@ func Build(in Input) Report {
 	r.Described = in.Described.described(in.Workers)
 	r.BytesIn, r.BytesOut, r.MessagesIn, r.OutOfRange = merged.Counts.BytesIn, merged.Counts.BytesOut, merged.Counts.MessagesIn, merged.Counts.OutOfRange
 	r.Histograms.Latency, r.Histograms.Service, r.Histograms.Lag = merged.Latency, merged.Service, merged.Lag
+	r.Histograms.Phases = phasesOf(merged)
+	r.Connections.addCounts(&merged.Connections)
 	r.sumUp(audit.kept(merged.Counts.FollowedLate))
 	for code, n := range merged.Status {
 		r.StatusCodes[statusName(code)] += n

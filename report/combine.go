@@ -104,7 +104,7 @@ func emptySum() Report {
 		Errors:      map[string]int64{},
 		Workers:     []WorkerReport{},
 		Notes:       []string{},
-		Histograms:  &Histograms{Latency: record.NewHistogram(), Service: record.NewHistogram(), Lag: record.NewHistogram(), Errors: map[string]*record.Histogram{}},
+		Histograms:  &Histograms{Latency: record.NewHistogram(), Service: record.NewHistogram(), Lag: record.NewHistogram(), Phases: NewPhases(), Errors: map[string]*record.Histogram{}},
 	}
 }
 
@@ -123,6 +123,7 @@ func (r *Report) addPart(p Part) {
 	r.MessagesIn += o.MessagesIn
 	r.OutOfRange += o.OutOfRange
 	r.Audit.add(o.Audit)
+	r.Connections.add(o.Connections)
 	for code, n := range o.StatusCodes {
 		r.StatusCodes[code] += n
 	}
@@ -156,6 +157,7 @@ func (r *Report) sumUp(kept float64) {
 	r.Latency = r.Histograms.Latency.Distribution(kept)
 	r.ServiceTime = r.Histograms.Service.Distribution(1)
 	r.Lag = r.Histograms.Lag.Distribution(kept)
+	r.sumUpPhases()
 	if r.ClosedLoop { // it has no due times
 		r.Lag = record.Distribution{}
 	}
@@ -166,6 +168,7 @@ func (h *Histograms) add(o *Histograms) {
 	h.Latency.Merge(o.Latency)
 	h.Service.Merge(o.Service)
 	h.Lag.Merge(o.Lag)
+	h.Phases.add(&o.Phases)
 	for class, e := range o.Errors {
 		if h.Errors[class] == nil {
 			h.Errors[class] = record.NewHistogram()

@@ -86,6 +86,7 @@ func (r *Report) whole(step string) threshold.Window {
 	}
 	if h := r.Histograms; h != nil {
 		w.Latency, w.Service, w.Lag = h.Latency, h.Service, h.Lag
+		w.FirstByte, w.DNS, w.Connect, w.TLS = h.Phases.FirstByte.Histogram(), h.Phases.DNS.Histogram(), h.Phases.Connect.Histogram(), h.Phases.TLS.Histogram()
 	}
 	return w
 }

@@ -33,6 +33,11 @@ type Report struct {
 	ServiceTime record.Distribution `json:"service_time_ns"` // done − sent
 	Lag         record.Distribution `json:"lag_ns"`          // sent − due
 
+	// FirstByte is first byte − sent, of FirstBytes requests: those whose answer had one. Absent if there were none.
+	FirstByte   record.Distribution `json:"first_byte_ns,omitzero"`
+	FirstBytes  int64               `json:"first_bytes,omitempty"`
+	Connections Connections         `json:"connections,omitzero"` // absent if there were none
+
 	StatusCodes map[string]int64 `json:"status_codes"`    // responses by code; "other" pools codes outside 0…999
 	Errors      map[string]int64 `json:"errors"`          // failed requests by class
 	Steps       []StepReport     `json:"steps,omitempty"` // of a workload of several requests, in its order
@@ -97,6 +102,7 @@ type Report struct {
 // Histograms are the merged histograms of all workers.
 type Histograms struct {
 	Latency, Service, Lag *record.Histogram
+	Phases                Phases
 	Errors                map[string]*record.Histogram // latency by error class
 	Steps                 map[string]*record.Histogram // latency by step; nil without steps
 	Series                []record.Point

@@ -24,6 +24,8 @@ type StepReport struct {
 	InFlight     int64               `json:"in_flight"`
 	Errors       map[string]int64    `json:"errors"` // failed requests by class
 	Latency      record.Distribution `json:"latency_ns"`
+	FirstByte    record.Distribution `json:"first_byte_ns,omitzero"` // of FirstBytes requests, as in Report
+	FirstBytes   int64               `json:"first_bytes,omitempty"`
 }
 
 // setSteps fills in the steps in an order of names. Those that it does not name come after it, sorted by name, the pool at
@@ -43,9 +45,11 @@ func (r *Report) setSteps(steps map[string]*record.Step, order []string) {
 			Name: name, FollowedLate: s.FollowedLate, Reached: s.Reached, Ended: s.Ended,
 			Unfinished: max(0, s.Reached-s.Followed-s.FollowedLate-s.Ended), Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
 			InFlight: s.Sent - s.Completed - s.Failed, Errors: maps.Clone(s.Errors),
-			Latency: s.Latency.Distribution(keptOf(s.Sent, s.LateDropped)),
+			Latency:   s.Latency.Distribution(keptOf(s.Sent, s.LateDropped)),
+			FirstByte: s.FirstByte.Histogram().Distribution(1), FirstBytes: s.FirstByte.Count(),
 		})
 		r.Histograms.setStep(name, s.Latency)
+		r.Histograms.Phases.setStep(name, s.FirstByte)
 	}
 }
 
@@ -98,7 +102,10 @@ func (r *Report) recorded() map[string]*record.Step {
 	all := map[string]*record.Step{}
 	for _, s := range r.Steps {
 		step := &record.Step{Reached: s.Reached, Ended: s.Ended, FollowedLate: s.FollowedLate,
-			Followed: s.Reached - s.Ended - s.Unfinished - s.FollowedLate, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram()}
+			Followed: s.Reached - s.Ended - s.Unfinished - s.FollowedLate, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram(), FirstByte: record.NewCompact()}
+		if h := r.Histograms.Phases.Steps[s.Name]; h != nil {
+			step.FirstByte = h
+		}
 		if h := r.Histograms.Steps[s.Name]; h != nil {
 			step.Latency = h
 		}
@@ -142,6 +149,6 @@ func stepWindow(s *record.Step, seconds float64, slower, unknown int64) threshol
 	}
 	return threshold.Window{
 		Seconds: seconds, Asked: s.Sent + s.LateDropped, Sent: s.Sent, OK: s.Completed, Failed: s.Failed,
-		Latency: s.Latency, NotSent: s.LateDropped, Kept: keptOf(s.Sent, s.LateDropped), Slower: slower, Unknown: unknown,
+		Latency: s.Latency, FirstByte: s.FirstByte.Histogram(), NotSent: s.LateDropped, Kept: keptOf(s.Sent, s.LateDropped), Slower: slower, Unknown: unknown,
 	}
 }

@@ -48,6 +48,7 @@ type document struct {
 	Lag     *record.Histogram `json:"lag"`
 	Errors  documentErrors    `json:"errors"`
 	Steps   documentSteps     `json:"steps,omitempty"`
+	Phases  documentPhases    `json:"phases,omitzero"` // older programs did not write it
 	Series  documentSeries    `json:"series"`
 }
 
@@ -69,7 +70,7 @@ func encode(r report.Report) ([]byte, error) {
 		return nil, report.ErrNoHistograms
 	}
 	h := r.Histograms
-	body, err := json.Marshal(document{r, h.Latency, h.Service, h.Lag, h.Errors, h.Steps, h.Series})
+	body, err := json.Marshal(document{r, h.Latency, h.Service, h.Lag, h.Errors, h.Steps, phasesOf(h.Phases), h.Series})
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +176,7 @@ func decode(body []byte) (report.Report, error) {
 	if err := json.Unmarshal(body, &a); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}
-	a.Report.Histograms = &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Steps: a.Steps, Series: a.Series}
+	a.Report.Histograms = &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Steps: a.Steps, Phases: a.Phases.phases(), Series: a.Series}
 	if err := check(&a.Report); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}

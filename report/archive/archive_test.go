@@ -162,6 +162,7 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 	for i := range 20_000 {
 		fmt.Fprintf(&members, `"%d":1,`, i)
 	}
+	phases := func(text string) string { return swap(`"series":["2,1,1,`, `"phases":`+text+`,"series":["2,1,1,`) }
 	return map[string]struct{ text, says string }{
 		"many histograms":  {swap(`"series":["`, `"series":["`+strings.Repeat(`1,1,1,1,1,1,`+wide+`","`, 20_000)), "a series of 20010 points, more than 1024"},
 		"many classes":     {swap(`"errors":{"status":"`, `"errors":{`+classes.String()+`"status":"`), "5002 classes of errors, more than 65"},
@@ -217,6 +218,12 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"late event":       {swap(`"events":[`, `"events":[{"at":"9999-12-31T23:59:59Z"},`), "event 0 is at 9999-12-31"},
 		"null event":       {swap(`"events":[`, `"events":[null,`), "event 0 is at 0001-01-01T00:00:00Z"},
 		"many events":      {swap(`"events":[`, `"events":[`+strings.Repeat("{},", 1000)), "1004 events, more than 1000"},
+		"phases":           {phases(`7`), "cannot unmarshal number"},
+		"a first byte":     {phases(`{"first_byte":"AAAA"}`), "more than 2^53 values"},
+		"no base64":        {phases(`{"connect":"!"}`), "illegal base64"},
+		"a strange step":   {phases(`{"steps":{"a":"gA=="}}`), `the first bytes of step "a" have no counts`},
+		"a null step":      {phases(`{"steps":{"a":null}}`), `the first bytes of step "a" have no counts`},
+		"many first bytes": {phases(`{"steps":{` + classes.String() + `"a":""}}`), "steps, more than 33"},
 		"null point":       {swap(`"series":["2,1,1,`, `"series":[null,"2,1,1,`), "of the series does not fit"},
 	}
 }

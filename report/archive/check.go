@@ -149,7 +149,7 @@ func (s *documentSteps) UnmarshalJSON(text []byte) error {
 }
 
 // unmarshalFew reads at most so many histograms.
-func unmarshalFew(text []byte, into *map[string]*record.Histogram, what string, most int) error {
+func unmarshalFew[H any](text []byte, into *map[string]H, what string, most int) error {
 	var all map[string]skipped
 	if err := json.Unmarshal(text, &all); err != nil {
 		return err
@@ -224,9 +224,17 @@ func checkSteps(r *report.Report) error {
 	if len(r.Steps) > record.MaxSteps+1 || len(r.Histograms.Steps) > record.MaxSteps+1 {
 		return fmt.Errorf("%d steps, more than %d", max(len(r.Steps), len(r.Histograms.Steps)), record.MaxSteps+1)
 	}
+	known := func(name string) bool {
+		return slices.ContainsFunc(r.Steps, func(s report.StepReport) bool { return s.Name == name })
+	}
 	for name, h := range r.Histograms.Steps {
-		if h == nil || !slices.ContainsFunc(r.Steps, func(s report.StepReport) bool { return s.Name == name }) {
+		if h == nil || !known(name) {
 			return fmt.Errorf("the histogram of step %.40q has no counts", name)
+		}
+	}
+	for name, h := range r.Histograms.Phases.Steps {
+		if h == nil || !known(name) {
+			return fmt.Errorf("the first bytes of step %.40q have no counts", name)
 		}
 	}
 	return nil

@@ -10,8 +10,8 @@
 //
 // The guarantees:
 //
-//   - Latency is done−due, so time a request spent waiting inside the generator counts. Service time (done−sent) and
-//     lag (sent−due) stand beside it.
+//   - Latency is done−due, so time a request spent waiting inside the generator counts. Service time (done−sent), lag
+//     (sent−due) and the first byte of the answer (first−sent) stand beside it.
 //   - There is one histogram layout (see [Histogram]). Merging adds bucket counts, so percentiles of a merge are those
 //     of one histogram that saw every sample. Percentiles are never averaged.
 //   - Values beyond the range are counted in Counts.OutOfRange, not clamped.

@@ -147,11 +147,11 @@ func (h *Histogram) Mean() float64 {
 	return h.packed.Mean()
 }
 
-// Buckets yields the lower edge in ns and the count of each bucket in use, in ascending order. The histogram must not
-// change during the iteration.
+// Buckets yields the lower edge in ns and the count of each bucket in use, in ascending order; none for nil. The
+// histogram must not change during the iteration.
 func (h *Histogram) Buckets() iter.Seq2[int64, int64] {
 	return func(yield func(int64, int64) bool) {
-		if h.packed != nil {
+		if h != nil && h.packed != nil {
 			h.packed.ForEachBucket(yield)
 		}
 	}

@@ -83,7 +83,12 @@ func (h *Histogram) plain() []byte {
 //
 //	b = max(0, ⌈log2(value/u + 1)⌉ − log2(2n)),  index = b·n + value/(u·2^b)
 func (h *Histogram) index(value int64) int {
-	units, logarithm := uint64(value)>>(bits.Len64(LowestNS)-1), h.logarithm()
+	return indexOf(value, h.logarithm())
+}
+
+// indexOf is index for log2(2n).
+func indexOf(value int64, logarithm int) int {
+	units := uint64(value) >> (bits.Len64(LowestNS) - 1)
 	b := max(0, bits.Len64(units)-logarithm)
 	return b<<(logarithm-1) + int(units>>b)
 }

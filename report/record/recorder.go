@@ -36,7 +36,8 @@ type Finished struct {
 
 // A Recorder holds what one shard recorded since the last hand-over. It belongs to one goroutine. After the first
 // sample of a class it does not allocate. It takes 600 kB, 200 kB more for each error class seen (at most 65), and about
-// 20 kB, at most 100 kB, for each step.
+// 25 kB, at most 115 kB, for each step. First bytes take 17 kB, and
+// connections 10 kB, at most 51 kB.
 type Recorder struct {
 	counts                Counts
 	mostInFlight          int64
@@ -45,6 +46,8 @@ type Recorder struct {
 	statusOther           int64
 	classes               map[string]*recordedClass
 	steps                 recordedSteps
+	firstByte             paged
+	connections           recordedConnections
 }
 
 // recordedClass is one error class in a Recorder. It survives Reset, so that a class that occurs again does not
@@ -63,6 +66,9 @@ func NewRecorder(steps ...string) *Recorder {
 		lag:     newDense(),
 		classes: make(map[string]*recordedClass),
 		steps:   newSteps(steps),
+
+		firstByte:   pagedCompact().withPages(),
+		connections: newRecordedConnections(),
 	}
 }
 
@@ -100,8 +106,18 @@ func (r *Recorder) Done(s Finished) {
 	r.counts.BytesIn += s.BytesIn
 	r.counts.BytesOut += s.BytesOut
 	r.counts.MessagesIn += s.Messages
-	if step := r.steps.step(s.Step); step != nil {
+	step := r.steps.step(s.Step)
+	if step != nil {
 		step.done(s.Class, latency)
+	}
+	if s.Reused {
+		r.connections.reused++
+	}
+	if first, ok := inRange(s.First - s.Sent); ok && s.First > 0 { // above 1 h the service time is out of range too, and counted
+		r.firstByte.record(first)
+		if step != nil {
+			step.firstByte.record(first)
+		}
 	}
 	switch {
 	case s.Status == 0: // the protocol has no status, or there was no response
@@ -132,18 +148,6 @@ func (r *Recorder) record(h *hdrhistogram.Histogram, ns int64) {
 	}
 	_ = h.RecordValue(ns)
 }
-
-// LookedUp notes that a lookup of the host's name took so many ns.
-func (r *Recorder) LookedUp(int64) {}
-
-// Connected notes that a peer accepted a connection after so many ns.
-func (r *Recorder) Connected(int64) {}
-
-// Secured notes that a handshake of TLS took so many ns.
-func (r *Recorder) Secured(int64) {}
-
-// ClosedByServer counts a connection that the server closed.
-func (r *Recorder) ClosedByServer() {}
 
 // class returns the record of an error class; beyond the limit that of OtherClass.
 func (r *Recorder) class(name string) *recordedClass {
@@ -208,6 +212,8 @@ func (r *Recorder) Reset() {
 	r.status = [statusCodes]int64{}
 	r.statusOther = 0
 	r.steps.reset()
+	r.firstByte.reset()
+	r.connections.reset()
 	for _, c := range r.classes {
 		if c.count > 0 {
 			c.count = 0

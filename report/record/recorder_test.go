@@ -113,7 +113,7 @@ func TestRecorderDoesNotAllocate(t *testing.T) {
 		i++
 		rec.Sent()
 		rec.LateDropped(1)
-		rec.Done(record.Finished{Due: i, Sent: i + 1_000, Done: i * 1_000_003, Status: 200, Class: classes[i%3]})
+		rec.Done(record.Finished{Due: i, Sent: i + 1_000, Done: i * 1_000_003, First: i * 900_001, Status: 200, Class: classes[i%3]})
 		rec.Done(record.Finished{Due: 0, Sent: 0, Done: 2 * record.HighestNS, Status: 9_999}) // out of range
 		if i%100 == 0 {
 			rec.Reset()
@@ -134,5 +134,15 @@ func BenchmarkRecorder(b *testing.B) {
 		i++
 		rec.Sent()
 		rec.Done(record.Finished{Due: i, Sent: i + 20_000, Done: i + 1_000_000 + i%1_000_000, Status: 200})
+	}
+}
+
+func BenchmarkRecorderWithFirstByte(b *testing.B) {
+	rec := record.NewRecorder()
+	var i int64
+	for b.Loop() {
+		i++
+		rec.Sent()
+		rec.Done(record.Finished{Due: i, Sent: i + 20_000, Done: i + 1_000_000 + i%1_000_000, First: i + 900_000 + i%1_000_000, Reused: true, Status: 200})
 	}
 }

@@ -85,6 +85,11 @@ type Snapshot struct {
 	Service *Histogram `json:"service"` // done − sent
 	Lag     *Histogram `json:"lag"`     // sent − due
 
+	// FirstByte is first byte − sent, of requests whose answer had one. Encoded, it is absent if those of the steps are
+	// all of it.
+	FirstByte   *Compact    `json:"first_byte,omitzero"`
+	Connections Connections `json:"connections,omitzero"`
+
 	Status map[int]int64          `json:"status"` // responses by protocol status 1…999; OtherStatus pools the rest
 	Errors map[string]*ErrorClass `json:"errors"` // failed requests by class, at most 65 classes
 
@@ -117,6 +122,8 @@ func NewSnapshot(worker, incarnation string) *Snapshot {
 		Latency:     NewHistogram(),
 		Service:     NewHistogram(),
 		Lag:         NewHistogram(),
+		FirstByte:   NewCompact(),
+		Connections: NewConnections(),
 		Status:      make(map[int]int64),
 		Errors:      make(map[string]*ErrorClass),
 	}
@@ -138,6 +145,8 @@ func (s *Snapshot) Record(r *Recorder) {
 	s.Latency.mergeDense(r.latency)
 	s.Service.mergeDense(r.service)
 	s.Lag.mergeDense(r.lag)
+	r.firstByte.addTo(s.FirstByte.Histogram())
+	s.Connections.record(&r.connections)
 	for code, n := range r.status {
 		if n > 0 {
 			s.Status[code] += n
@@ -170,6 +179,8 @@ func (s *Snapshot) Merge(o *Snapshot) {
 	s.Latency.Merge(o.Latency)
 	s.Service.Merge(o.Service)
 	s.Lag.Merge(o.Lag)
+	s.FirstByte.Merge(o.FirstByte)
+	s.Connections.Merge(&o.Connections)
 	for code, n := range o.Status {
 		s.Status[code] += n
 	}
@@ -185,12 +196,13 @@ func (s *Snapshot) Merge(o *Snapshot) {
 // held at once. See Times in report.Input.
 func (s *Snapshot) TakeTimes(o *Snapshot) {
 	s.AddTimes(o)
-	o.Latency, o.Service, o.Lag = NewHistogram(), NewHistogram(), NewHistogram()
+	o.Latency, o.Service, o.Lag, o.FirstByte = NewHistogram(), NewHistogram(), NewHistogram(), NewCompact()
+	o.Connections.dropTimes()
 	for _, c := range o.Errors {
 		c.Latency = NewHistogram()
 	}
 	for _, step := range o.Steps {
-		step.Latency = NewHistogram()
+		step.Latency, step.FirstByte = NewHistogram(), NewCompact()
 	}
 }
 
@@ -202,11 +214,13 @@ func (s *Snapshot) AddTimes(o *Snapshot) {
 	s.Latency.Merge(o.Latency)
 	s.Service.Merge(o.Service)
 	s.Lag.Merge(o.Lag)
+	s.FirstByte.Merge(o.FirstByte)
+	s.Connections.addTimes(&o.Connections)
 	for name, c := range o.Errors {
 		s.Class(name).Latency.Merge(c.Latency)
 	}
 	for name, step := range o.Steps {
-		s.Step(name).Latency.Merge(step.Latency)
+		s.Step(name).addTimes(step)
 	}
 }
 
@@ -232,6 +246,8 @@ func (s *Snapshot) Reset() {
 	s.Latency.Reset()
 	s.Service.Reset()
 	s.Lag.Reset()
+	s.FirstByte.Histogram().Reset()
+	s.Connections = NewConnections()
 	clear(s.Status)
 	clear(s.Errors)
 	s.Steps = nil

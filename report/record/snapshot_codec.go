@@ -25,9 +25,13 @@ type versioned struct {
 }
 
 // MarshalBinary encodes s as a JSON object whose member "v" is the version; histograms are in HdrHistogram's V2
-// compressed format in base64.
+// compressed format in base64, and a Compact in its own.
 func (s *Snapshot) MarshalBinary() ([]byte, error) {
-	data, err := json.Marshal(versioned{V: snapshotVersion, snapshotFields: (*snapshotFields)(s)})
+	fields := snapshotFields(*s)
+	if s.stepsFirstByte().Count() == s.FirstByte.Count() { // what steps have is in FirstByte too, so they are equal
+		fields.FirstByte = nil
+	}
+	data, err := json.Marshal(versioned{V: snapshotVersion, snapshotFields: &fields})
 	if err != nil {
 		return nil, fmt.Errorf("encode snapshot of %s: %w", s.Worker, err)
 	}
@@ -54,6 +58,7 @@ func (s *Snapshot) UnmarshalBinary(data []byte) error {
 		}
 	}
 	decoded := NewSnapshot("", "")
+	decoded.FirstByte = nil // unless the data says otherwise, it is the sum over the steps
 	if err := json.Unmarshal(data, (*snapshotFields)(decoded)); err != nil {
 		return fmt.Errorf("decode snapshot: %w", err)
 	}
@@ -77,7 +82,7 @@ func checkVersion(what string, got, known int) error {
 
 // normalize makes decoded fields safe to use: nothing is nil, and nothing exceeds the bounds that a Recorder keeps.
 func (s *Snapshot) normalize() error {
-	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages()); err != nil {
+	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages(), s.Connections.normalize()); err != nil {
 		return err
 	}
 	for _, h := range []**Histogram{&s.Latency, &s.Service, &s.Lag} {
@@ -104,7 +109,19 @@ func (s *Snapshot) normalize() error {
 			return err
 		}
 	}
+	if s.FirstByte == nil {
+		s.FirstByte = s.stepsFirstByte()
+	}
 	return s.normalizeErrors()
+}
+
+// stepsFirstByte returns the sum over all steps.
+func (s *Snapshot) stepsFirstByte() *Compact {
+	sum := NewCompact()
+	for _, step := range s.Steps {
+		sum.Merge(step.FirstByte)
+	}
+	return sum
 }
 
 // normalizeErrors does the same for the error classes.

@@ -24,7 +24,10 @@ func samples(rng *rand.Rand, n int) []record.Finished {
 		out[i] = record.Finished{
 			Due: due, Sent: sent, Done: sent + values[2*i+1],
 			Status: 200 + rng.IntN(400), Class: classes[rng.IntN(len(classes))],
-			BytesIn: rng.Int64N(5_000), BytesOut: rng.Int64N(500),
+			BytesIn: rng.Int64N(5_000), BytesOut: rng.Int64N(500), Reused: rng.IntN(5) > 0,
+		}
+		if took := out[i].Done - sent; rng.IntN(10) > 0 {
+			out[i].First = sent + rng.Int64N(max(1, took))
 		}
 	}
 	return out
@@ -34,6 +37,26 @@ func samples(rng *rand.Rand, n int) []record.Finished {
 func feed(r *record.Recorder, s record.Finished) {
 	r.Sent()
 	r.Done(s)
+	if !s.Reused {
+		took := s.First - s.Sent
+		r.LookedUp(took / 7)
+		r.Connected(took / 3)
+		r.Secured(took / 2)
+	}
+	if s.BytesOut%7 == 0 {
+		r.ClosedByServer()
+	}
+}
+
+// equalConnections compares counts and times.
+func equalConnections(t *testing.T, a, b record.Connections) {
+	t.Helper()
+	if a.Opened != b.Opened || a.Reused != b.Reused || a.ClosedByServer != b.ClosedByServer {
+		t.Fatalf("connections %+v, want %+v", a, b)
+	}
+	equal(t, "dns", a.DNS.Histogram(), b.DNS.Histogram())
+	equal(t, "connect", a.Connect.Histogram(), b.Connect.Histogram())
+	equal(t, "tls", a.TLS.Histogram(), b.TLS.Histogram())
 }
 
 // equalSnapshots compares everything that is measured.
@@ -48,6 +71,8 @@ func equalSnapshots(t *testing.T, a, b *record.Snapshot) {
 	equal(t, "latency", a.Latency, b.Latency)
 	equal(t, "service time", a.Service, b.Service)
 	equal(t, "lag", a.Lag, b.Lag)
+	equal(t, "first byte", a.FirstByte.Histogram(), b.FirstByte.Histogram())
+	equalConnections(t, a.Connections, b.Connections)
 	if len(a.Errors) != len(b.Errors) {
 		t.Fatalf("%d classes, want %d", len(a.Errors), len(b.Errors))
 	}
@@ -177,6 +202,14 @@ func TestSnapshotCodecRefuses(t *testing.T) {
 		{"long class", `{"v":1,"errors":{"` + strings.Repeat("x", 65) + `":{}}}`, "65 bytes"},
 		{"many classes", string(many), "66 error classes"},
 		{"histogram", `{"v":1,"latency":"` + foreign(1, record.HighestNS, 5) + `"}`, "layout"},
+		{"first byte", `{"v":1,"first_byte":"AAAA"}`, "2^53"},
+		{"first byte in no bucket", `{"v":1,"first_byte":"AAECAwQFBgc="}`, "decode histogram"},
+		{"first byte without base64", `{"v":1,"steps":{"a":{"first_byte":"!"}}}`, "illegal base64"},
+		{"first byte of HdrHistogram", `{"v":1,"first_byte":"` + foreign(1, record.HighestNS, 2) + `"}`, "decode histogram"},
+		{"opened", `{"v":1,"connections":{"opened":-1}}`, "count opened = -1"},
+		{"reused", `{"v":1,"connections":{"reused":9007199254740993}}`, "count reused"},
+		{"closed", `{"v":1,"connections":{"closed_by_server":-5}}`, "count closed_by_server"},
+		{"connect", `{"v":1,"connections":{"connect":7}}`, "Compact"},
 		{"too long", strings.Repeat(" ", record.MaxSnapshotBytes+1), "more than"},
 	} {
 		s := record.NewSnapshot("before", "")
@@ -192,7 +225,7 @@ func TestSnapshotCodecRefuses(t *testing.T) {
 
 func TestSnapshotCodecFillsWhatIsMissing(t *testing.T) {
 	var s record.Snapshot
-	if err := s.UnmarshalBinary([]byte(`{"v":1,"latency":null,"status":null,"errors":{"a":{"count":1}}}`)); err != nil {
+	if err := s.UnmarshalBinary([]byte(`{"v":1,"latency":null,"status":null,"first_byte":null,"connections":{"dns":null},"errors":{"a":{"count":1}},"steps":{"a":{"sent":1}}}`)); err != nil {
 		t.Fatal(err)
 	}
 	s.Merge(example(t)) // would panic on anything nil
@@ -207,6 +240,7 @@ func FuzzSnapshotUnmarshal(f *testing.F) {
 	f.Add(data)
 	f.Add(data[:len(data)/2])
 	f.Add([]byte(`{"v":2}`))
+	f.Add([]byte(`{"v":1,"first_byte":"AA","connections":{"opened":1,"connect":"gA=="},"steps":{"a":{"first_byte":"gA=="}}}`))
 	f.Add([]byte(`{"v":1,"self":{"wall_ns":1000000000,"cores":2,"cpu":{"sum_ns":5,"of_ns":9,"worst_ns_per_s":7,"over_ns":1}}}`))
 	f.Add([]byte(`{"v":1,"errors":{"a":{"count":1,"latency":null}},"status":{"-1":1}}`))
 	for _, text := range hostile() {

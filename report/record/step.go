@@ -25,12 +25,15 @@ type Step struct {
 	LateDropped  int64            `json:"late_dropped,omitempty"`
 	Completed    int64            `json:"completed"`
 	Failed       int64            `json:"failed"`
-	Errors       map[string]int64 `json:"errors,omitempty"` // of Failed, by class, at most 65 classes
-	Latency      *Histogram       `json:"latency"`          // done − due
+	Errors       map[string]int64 `json:"errors,omitempty"`    // of Failed, by class, at most 65 classes
+	Latency      *Histogram       `json:"latency"`             // done − due
+	FirstByte    *Compact         `json:"first_byte,omitzero"` // first byte − sent
 }
 
 // NewStep returns an empty one.
-func NewStep() *Step { return &Step{Errors: map[string]int64{}, Latency: NewHistogram()} }
+func NewStep() *Step {
+	return &Step{Errors: map[string]int64{}, Latency: NewHistogram(), FirstByte: NewCompact()}
+}
 
 // Merge adds the counts and buckets of o.
 func (s *Step) Merge(o *Step) {
@@ -45,7 +48,13 @@ func (s *Step) Merge(o *Step) {
 	for class, n := range o.Errors {
 		s.fail(class, n)
 	}
+	s.addTimes(o)
+}
+
+// addTimes adds the histograms of o.
+func (s *Step) addTimes(o *Step) {
 	s.Latency.Merge(o.Latency)
+	s.FirstByte.Merge(o.FirstByte)
 }
 
 // fail counts n failed requests by class.
@@ -66,6 +75,9 @@ func (s *Step) check(name string) error {
 	}
 	if s.Latency == nil {
 		s.Latency = NewHistogram()
+	}
+	if s.FirstByte == nil {
+		s.FirstByte = NewCompact()
 	}
 	if s.Errors == nil {
 		s.Errors = map[string]int64{}
@@ -117,9 +129,10 @@ type recordedSteps struct {
 
 // recordedStep is one of them. It survives Reset, so that nothing is allocated again.
 type recordedStep struct {
-	name    string
-	Step    // without Latency
-	latency paged
+	name      string
+	Step      // without histograms
+	latency   paged
+	firstByte paged
 }
 
 // newSteps returns the records of steps with these names; equal names share one. The first MaxSteps names have one of
@@ -134,7 +147,7 @@ func newSteps(names []string) (s recordedSteps) {
 		if !known {
 			place = len(s.all)
 			places[name] = place
-			s.all = append(s.all, &recordedStep{name: name, Step: Step{Errors: map[string]int64{}}})
+			s.all = append(s.all, &recordedStep{name: name, Step: Step{Errors: map[string]int64{}}, latency: newPaged(), firstByte: pagedCompact()})
 		}
 		s.of = append(s.of, place)
 	}
@@ -196,6 +209,7 @@ func (s *recordedSteps) reset() {
 		clear(step.Errors)
 		step.Step = Step{Errors: step.Errors}
 		step.latency.reset()
+		step.firstByte.reset()
 	}
 }
 
@@ -207,9 +221,9 @@ func (s *Snapshot) addSteps(r *recordedSteps) {
 		}
 		to := s.Step(from.name)
 		counts := from.Step
-		counts.Latency = NewHistogram()
 		to.Merge(&counts)
 		from.latency.addTo(to.Latency)
+		from.firstByte.addTo(to.FirstByte.Histogram())
 	}
 }
 
@@ -217,49 +231,5 @@ func (s *Snapshot) addSteps(r *recordedSteps) {
 func (s *Snapshot) mergeSteps(o *Snapshot) {
 	for name, step := range o.Steps {
 		s.Step(name).Merge(step)
-	}
-}
-
-// pageBuckets is the number of buckets in a page. Times of one endpoint are in a few pages.
-const pageBuckets = 256
-
-// paged is a histogram with the layout of [Histogram] for one interval. A page takes 1 kB, and is there from the first
-// value in it on: 20 kB are usual, and 98 kB the most. The zero value is empty. A bucket counts up to 2³² − 1.
-type paged struct{ pages []*[pageBuckets]uint32 }
-
-// record adds a value in ns, in the range of the layout.
-func (p *paged) record(ns int64) {
-	i := (&Histogram{}).index(ns)
-	for i/pageBuckets >= len(p.pages) {
-		p.pages = append(p.pages, nil)
-	}
-	page := p.pages[i/pageBuckets]
-	if page == nil {
-		page = new([pageBuckets]uint32)
-		p.pages[i/pageBuckets] = page
-	}
-	page[i%pageBuckets]++
-}
-
-// addTo adds all buckets to h, which has FullDigits.
-func (p *paged) addTo(h *Histogram) {
-	for i, page := range p.pages {
-		if page == nil {
-			continue
-		}
-		for j, n := range page {
-			if n > 0 {
-				h.record(i*pageBuckets+j, int64(n))
-			}
-		}
-	}
-}
-
-// reset empties the pages and keeps them.
-func (p *paged) reset() {
-	for _, page := range p.pages {
-		if page != nil {
-			*page = [pageBuckets]uint32{}
-		}
 	}
 }

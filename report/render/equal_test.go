@@ -56,7 +56,7 @@ func TestNumbersAreEqual(t *testing.T) {
 	running := demanding(reporttest.Run(t))
 	running.Running = true
 	for name, r := range map[string]report.Report{
-		"slots": gated(t, someOfEach()...), "limited": report.Build(limited), "running": report.Build(running), "queries": report.Build(reporttest.Queried(reporttest.Run(t))), "closed loop": report.Build(demanding(reporttest.Loop(true))), "nothing": report.Build(report.Input{Run: "x"}),
+		"slots": gated(t, someOfEach()...), "limited": report.Build(limited), "running": report.Build(running), "phases": report.Build(demanding(reporttest.Phased(reporttest.Run(t)))), "queries": report.Build(reporttest.Queried(reporttest.Run(t))), "closed loop": report.Build(demanding(reporttest.Loop(true))), "nothing": report.Build(report.Input{Run: "x"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := document(t, rendered(t, "json", r))
@@ -220,7 +220,7 @@ func timesHave(t *testing.T, doc map[string]any, row string, cells []string) {
 		bound, has := doc["percentiles_are_lower_bounds_above"].(json.Number)
 		above, _ := bound.Float64()
 		text := strings.TrimPrefix(cell, "≥")
-		if want := has && row != "service time" && quantiles[i] > above; want != (text != cell) {
+		if want := has && row != "service time" && row != "first byte" && quantiles[i] > above; want != (text != cell) {
 			t.Errorf("%s %s is %s", row, names[i], cell)
 		}
 		isTime(t, row+" "+names[i], text, numberAt(t, doc, strings.ReplaceAll(row, " ", "_")+"_ns", names[i]))
@@ -337,9 +337,10 @@ func countLines() []textLine {
 func detailLines() []textLine {
 	return []textLine{
 		{` +min +mean +p50 +p90 +p95 +p99 +p99\.9 +p99\.99 +max`, func(*testing.T, report.Report, map[string]any, []string) {}},
-		{`(latency|service time|lag) +(.*s)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
+		{`(latency|service time|first byte|lag) +(.*s)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
 			timesHave(t, doc, m[1], strings.Fields(m[2]))
 		}},
+		{`connections (.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) { connectionsHave(t, doc, m[1]) }},
 		{`(?:queries)? +(\w+): (?:min (\S+), mean (\S+), max (\S+) of (\d+) answers|no answer, asked (\d+) times)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
 			if m[6] != "" {
 				queryHas(t, doc, m[1], "–", "–", "–", "0", m[6])
@@ -366,6 +367,27 @@ func detailLines() []textLine {
 			thresholdHas(t, doc, name, map[string]string{"✓": threshold.Passed, "✗": threshold.Failed, "?": threshold.Undecided}[m[1]], text)
 		}},
 		{`note +(.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) { isNote(t, doc, m[1]) }},
+	}
+}
+
+// connectionsHave checks the counts of connections, and the times of each phase.
+func connectionsHave(t *testing.T, doc map[string]any, line string) {
+	t.Helper()
+	m := regexp.MustCompile(`^(\d+) opened, (\d+) reused, (\d+) closed by the server((?:; \w+ p50 \S+, p99 \S+, max \S+)*)$`).FindStringSubmatch(line)
+	if m == nil {
+		t.Fatalf("%q", line)
+	}
+	for i, member := range []string{"opened", "reused", "closed_by_server"} {
+		isCount(t, member, m[i+1], numberAt(t, doc, "connections", member))
+	}
+	phases := regexp.MustCompile(`(\w+) p50 (\S+), p99 (\S+), max ([^;]+)`).FindAllStringSubmatch(m[4], -1)
+	if len(phases) != 3 {
+		t.Errorf("%d phases in %q", len(phases), line)
+	}
+	for _, p := range phases {
+		for i, member := range []string{"p50", "p99", "max"} {
+			isTime(t, p[1]+" "+member, p[i+2], numberAt(t, doc, "connections", p[1]+"_ns", member))
+		}
 	}
 }
 
@@ -516,6 +538,8 @@ func markdownHas(t *testing.T, r report.Report, doc map[string]any, page string)
 		}
 		switch {
 		case line == "" || strings.HasPrefix(line, "|---") || strings.HasPrefix(line, "### Load test ") || strings.HasPrefix(line, "`"):
+		case strings.HasPrefix(line, "Connections: "):
+			connectionsHave(t, doc, strings.TrimSuffix(strings.TrimPrefix(line, "Connections: "), "."))
 		case strings.HasPrefix(line, "- limit: "):
 			isLimit(t, doc, strings.TrimPrefix(line, "- limit: "))
 		case strings.HasPrefix(line, "- note: "):

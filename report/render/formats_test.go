@@ -141,15 +141,13 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 			want["loadctl_responses status="+name] = n
 		case "errors":
 			want["loadctl_errors class="+name] = n
-		case "latency_ns", "service_time_ns", "lag_ns":
+		case "connections":
+			phase, rest, _ := strings.Cut(name, ".")
+			metricOfConnections(want, phase, rest, n, func() string { return scaled(path) })
+		case "latency_ns", "service_time_ns", "lag_ns", "first_byte_ns":
 			family := "loadctl_" + strings.TrimSuffix(above, "_ns")
-			quantiles := map[string]string{"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99", "p999": "0.999", "p9999": "0.9999", "max": "1"}
-			switch q := quantiles[name]; {
-			case !r.HasTimes():
-			case q != "":
-				want[family+"_seconds quantile="+q] = scaled(path)
-			default:
-				want[family+"_"+name+"_seconds"] = scaled(path)
+			if r.HasTimes() {
+				want[metricOfTime(family, name)] = scaled(path)
 			}
 		}
 	}
@@ -157,6 +155,9 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 		for _, family := range []string{"latency", "service_time", "lag"} {
 			want["loadctl_"+family+"_seconds_count"] = fmt.Sprint(r.Audit.Completed + r.Audit.Failed)
 		}
+	}
+	if n, has := numbers["first_bytes"]; has {
+		want["loadctl_first_byte_seconds_count"] = n
 	}
 	metricsOfWorkers(doc, want)
 	metricsOfThresholds(t, doc, want)
@@ -183,6 +184,29 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 		if !words.MatchString(name) {
 			t.Errorf("OpenMetrics: nothing compares %s, which is %v", name, n)
 		}
+	}
+}
+
+// metricOfTime returns the name of the sample for a member of a distribution.
+func metricOfTime(family, member string) string {
+	quantiles := map[string]string{"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99", "p999": "0.999", "p9999": "0.9999", "max": "1"}
+	if q := quantiles[member]; q != "" {
+		return family + "_seconds quantile=" + q
+	}
+	return family + "_" + member + "_seconds"
+}
+
+// metricOfConnections adds the sample of a member of the connections.
+func metricOfConnections(want map[string]string, member, of, n string, scaled func() string) {
+	names := map[string]string{"opened": "loadctl_connections_opened", "closed_by_server": "loadctl_connections_closed_by_server", "reused": "loadctl_requests_reused",
+		"lookups": "loadctl_dns_seconds_count", "handshakes": "loadctl_tls_seconds_count"}
+	if of != "" {
+		want[metricOfTime("loadctl_"+strings.TrimSuffix(member, "_ns"), of)] = scaled()
+		return
+	}
+	want[names[member]] = n
+	if member == "opened" {
+		want["loadctl_connect_seconds_count"] = n
 	}
 }
 

@@ -14,9 +14,22 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files in testdata")
 
+// TestGolden asserts what each format says of a run, byte for byte.
 func TestGolden(t *testing.T) {
-	r := report.Build(reporttest.Run(t))
+	golden(t, "report", report.Build(reporttest.Run(t)))
+}
+
+// TestGoldenPhases asserts the same of a run with first bytes and connections.
+func TestGoldenPhases(t *testing.T) {
+	golden(t, "phases", report.Build(reporttest.Phased(reporttest.Run(t))))
+}
+
+func golden(t *testing.T, file string, r report.Report) {
+	t.Helper()
 	for _, name := range render.Formats() {
+		if file != "report" && (name == "csv" || name == "hgrm") {
+			continue // these have latency only
+		}
 		if name == "hlog" || name == "archive" {
 			continue // compressed: equal content may have other bytes; see hdrtools_test.go and archive_test.go
 		}
@@ -32,7 +45,7 @@ func TestGolden(t *testing.T) {
 			if err := render(&got, r); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join("testdata", "report."+name)
+			path := filepath.Join("testdata", file+"."+name)
 			if *update {
 				if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
 					t.Fatal(err)

@@ -164,6 +164,8 @@ type htmlCurve struct {
 	OneIn   []float64 `json:"one_in"`
 	Latency []*int64  `json:"latency"`
 	Service []*int64  `json:"service"` // nil in a closed loop, where it equals the latency
+
+	FirstByte []*int64 `json:"first_byte,omitempty"` // nil if no answer had one
 }
 
 // curveOf returns a point for each quantile that the report names, and 24 for each factor of ten between them, up to
@@ -198,6 +200,9 @@ func curveOf(r report.Report) *htmlCurve {
 		if !r.ClosedLoop {
 			c.Service = append(c.Service, exactQuantile(r.Histograms.Service, q, 1))
 		}
+		if r.FirstBytes > 0 {
+			c.FirstByte = append(c.FirstByte, exactQuantile(r.Histograms.Phases.FirstByte.Histogram(), q, 1))
+		}
 	}
 	return c
 }
@@ -218,7 +223,7 @@ func coarseCurve(r report.Report, named []float64, kept float64) *htmlCurve {
 		record.Distribution
 		to   *[]*int64
 		kept float64
-	}{{r.Latency, &c.Latency, kept}, {r.ServiceTime, &c.Service, 1}} {
+	}{{r.Latency, &c.Latency, kept}, {r.ServiceTime, &c.Service, 1}, {r.FirstByte, &c.FirstByte, 1}} {
 		for i, ns := range []int64{d.Min, d.P50, d.P90, d.P95, d.P99, d.P999, d.P9999} {
 			if 1-1/named[i] > d.kept {
 				*d.to = append(*d.to, nil)
@@ -229,6 +234,9 @@ func coarseCurve(r report.Report, named []float64, kept float64) *htmlCurve {
 	}
 	if r.ClosedLoop {
 		c.Service = nil
+	}
+	if r.FirstBytes == 0 {
+		c.FirstByte = nil
 	}
 	return c
 }

@@ -72,7 +72,10 @@ func htmlKinds(t *testing.T) map[string]report.Report {
 	short.Duration = 300 * time.Millisecond
 	fromJSON := report.Build(reporttest.Run(t))
 	fromJSON.Histograms = nil
+	phasesFromJSON := report.Build(reporttest.Phased(reporttest.Run(t)))
+	phasesFromJSON.Histograms = nil
 	return map[string]report.Report{
+		"phases": report.Build(reporttest.Phased(reporttest.Run(t))), "phases from JSON": phasesFromJSON,
 		"slots": report.Build(reporttest.Run(t)), "closed loop": report.Build(reporttest.Loop(true)), "never begun": report.Build(report.Input{Run: "x", TargetRate: 100}),
 		"nothing sent": report.Build(report.Input{Run: "x", StartedAt: incomplete.StartedAt, Duration: 5 * time.Second, TargetRate: 100, Budget: report.Budget{Issued: 500, Skipped: 500}}),
 		"incomplete":   report.Build(incomplete), "thresholds": report.Build(failed), "combined": combined, "hostile": reporttest.Scribbled(t), "running": report.Build(running), "short": report.Build(short), "JSON": fromJSON, "evil": evil(t), "queries": report.Build(reporttest.Queried(reporttest.Run(t))),
@@ -259,6 +262,9 @@ func TestHTMLCurve(t *testing.T) {
 		}
 		if (c.Service == nil) != r.ClosedLoop {
 			t.Errorf("%s: service time %v", name, c.Service)
+		}
+		if (len(c.FirstByte) == len(c.OneIn)) != (r.FirstBytes > 0) {
+			t.Errorf("%s: %d first bytes", name, len(c.FirstByte))
 		}
 	}
 }

@@ -87,7 +87,11 @@ func markdownCounts(b *bytes.Buffer, r report.Report) {
 	if r.MessagesIn > 0 {
 		messages = fmt.Sprintf(", %d messages in", r.MessagesIn)
 	}
-	fmt.Fprintf(b, "\nSuccess %s %%, %s long, bytes in %s, out %s%s.\n\n", units.Percent(r.Success), r.Length().Round(time.Millisecond), units.Bytes(r.BytesIn), units.Bytes(r.BytesOut), messages)
+	connections := ""
+	if r.Connections.Any() {
+		connections = "Connections: " + connectionsText(r.Connections) + ".\n\n"
+	}
+	fmt.Fprintf(b, "\nSuccess %s %%, %s long, bytes in %s, out %s%s.\n\n%s", units.Percent(r.Success), r.Length().Round(time.Millisecond), units.Bytes(r.BytesIn), units.Bytes(r.BytesOut), messages, connections)
 }
 
 // markdownTables writes the tables that the page has too: times, steps, errors and statuses.

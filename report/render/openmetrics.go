@@ -24,6 +24,7 @@ func OpenMetrics(w io.Writer, r report.Report) error {
 	m.about(r)
 	m.counts(r)
 	m.times(r)
+	m.connections(r.Connections)
 	m.steps(r)
 	m.queries(r)
 	m.workers(r)
@@ -176,21 +177,36 @@ func (m *metrics) times(r report.Report) {
 	if !r.HasTimes() {
 		return
 	}
-	for _, d := range []struct {
-		name, help string
-		record.Distribution
-	}{
-		{"loadctl_latency", "From when a request was due to its end.", r.Latency},
-		{"loadctl_service_time", "From when a request was sent to its end.", r.ServiceTime},
-		{"loadctl_lag", "From when a request was due to when it was sent.", r.Lag},
-	} {
-		m.family(d.name+"_seconds", "summary", "seconds", d.help)
-		m.summary(d.name+"_seconds", d.Distribution, r.Audit.Completed+r.Audit.Failed)
-		m.gauge(d.name+"_min_seconds", "seconds", "The least of it.", float64(d.Min)/1e9)
-		m.gauge(d.name+"_mean_seconds", "seconds", "The mean of it.", float64(d.Mean)/1e9)
+	ended := r.Audit.Completed + r.Audit.Failed
+	m.distribution("loadctl_latency", "From when a request was due to its end.", r.Latency, ended)
+	m.distribution("loadctl_service_time", "From when a request was sent to its end.", r.ServiceTime, ended)
+	if r.FirstBytes > 0 {
+		m.distribution("loadctl_first_byte", "From when a request was sent to the first byte of its answer.", r.FirstByte, r.FirstBytes)
 	}
+	m.distribution("loadctl_lag", "From when a request was due to when it was sent.", r.Lag, ended)
 	if r.LowerBoundsAbove != nil {
 		m.gauge("loadctl_lower_bounds_above_ratio", "ratio", "Quantiles of latency and lag above this one are lower bounds.", *r.LowerBoundsAbove)
+	}
+}
+
+// distribution writes one of n values.
+func (m *metrics) distribution(name, help string, d record.Distribution, n int64) {
+	m.family(name+"_seconds", "summary", "seconds", help)
+	m.summary(name+"_seconds", d, n)
+	m.gauge(name+"_min_seconds", "seconds", "The least of it.", float64(d.Min)/1e9)
+	m.gauge(name+"_mean_seconds", "seconds", "The mean of it.", float64(d.Mean)/1e9)
+}
+
+// connections writes their counts and phases, if there were any.
+func (m *metrics) connections(c report.Connections) {
+	if !c.Any() {
+		return
+	}
+	m.gauge("loadctl_connections_opened", "", "Connections that the peer accepted.", float64(c.Opened))
+	m.gauge("loadctl_connections_closed_by_server", "", "Connections that the server closed.", float64(c.ClosedByServer))
+	m.gauge("loadctl_requests_reused", "", "Requests over a connection that had carried one before.", float64(c.Reused))
+	for _, p := range phasesOf(c) {
+		m.distribution("loadctl_"+p.name, p.help, p.Distribution, p.n)
 	}
 }
 

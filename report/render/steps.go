@@ -81,4 +81,13 @@ func (m *metrics) steps(r report.Report) {
 	for _, s := range r.Steps {
 		m.summary("loadctl_step_latency_seconds", s.Latency, s.Completed+s.Failed, "step", s.Name)
 	}
+	if r.FirstBytes == 0 {
+		return
+	}
+	m.family("loadctl_step_first_byte_seconds", "summary", "seconds", "From when a request of the step was sent to the first byte of its answer.")
+	for _, s := range r.Steps {
+		if s.FirstBytes > 0 {
+			m.summary("loadctl_step_first_byte_seconds", s.FirstByte, s.FirstBytes, "step", s.Name)
+		}
+	}
 }

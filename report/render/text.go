@@ -23,6 +23,9 @@ func Text(w io.Writer, r report.Report) error {
 	textAudit(&b, r)
 	textTimes(&b, r)
 	textSteps(&b, r)
+	if r.Connections.Any() {
+		printable.Fprintf(&b, "connections %s\n", connectionsText(r.Connections))
+	}
 	textAnswers(&b, r)
 	textSamples(&b, r)
 	textQueries(&b, r)

@@ -9,7 +9,7 @@ import (
 )
 
 // timesRows returns the distributions worth reading, if any request ended. Dropped requests would have had a latency and
-// a lag, so these are cut off; the service time of sent requests is complete. In a closed loop latency equals the
+// a lag, so these are cut off; the service time of sent requests is complete, and so are the first bytes of answers. In a closed loop latency equals the
 // service time, and there is no lag.
 func timesRows(r report.Report) (rows []table.Row) {
 	if !r.HasTimes() {
@@ -23,6 +23,11 @@ func timesRows(r report.Report) (rows []table.Row) {
 	add("latency", r.Latency, lowerBoundsAbove(r))
 	if !r.ClosedLoop {
 		add("service time", r.ServiceTime, 1)
+	}
+	if r.FirstBytes > 0 {
+		add("first byte", r.FirstByte, 1)
+	}
+	if !r.ClosedLoop {
 		add("lag", r.Lag, lowerBoundsAbove(r))
 	}
 	return rows

@@ -100,6 +100,25 @@ func Queried(in report.Input) report.Input {
 	return in
 }
 
+// Phased returns an input whose workers have seen first bytes of answers, and opened connections: each one looked up,
+// with TLS.
+func Phased(in report.Input) report.Input {
+	const ms = 1_000_000
+	for i, w := range in.Workers {
+		c := &w.Total.Connections
+		for n := range int64(120) {
+			w.Total.FirstByte.Histogram().Record((1 + n%37) * ms)
+			if n < 10 {
+				c.DNS.Histogram().Record(n * ms / 5)
+				c.Connect.Histogram().Record((n + 2) * ms / 3)
+				c.TLS.Histogram().Record((n + 5) * ms)
+			}
+		}
+		c.Opened, c.Reused, c.ClosedByServer = 10, 1_234, int64(i)
+	}
+	return in
+}
+
 // Loop returns the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been
 // killed, sent 3.
 func Loop(final bool) report.Input {

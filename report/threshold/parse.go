@@ -15,7 +15,7 @@ import (
 // A Threshold is a condition that a run has to meet, as [Parse] reads it.
 type Threshold struct {
 	Text      string        // as given
-	Metric    string        // latency, service, lag, errors, checks, rate, dropped, status or query
+	Metric    string        // latency, service, lag, first_byte, dns, connect, tls, errors, checks, rate, dropped, status or query
 	Code      string        // of status: a code such as 503 or 5xx; "" = any
 	Query     string        // of query: its name
 	Step      string        // of a workload; "" = all requests
@@ -55,6 +55,10 @@ func thresholdMetrics() []thresholdMetric {
 		{"latency", "", true, times},
 		{"service", "http_req_duration", false, times},
 		{"lag", "", false, times},
+		{"first_byte", "", false, times},
+		{"dns", "", false, times},
+		{"connect", "", false, times},
+		{"tls", "", false, times},
 		{"errors", "http_req_failed", true, shares},
 		{"checks", "", true, shares},
 		{"rate", "http_reqs", true, []string{"rate", "count", "avg"}},
@@ -249,7 +253,7 @@ func (s *thresholdScanner) step(t *Threshold, at int, name string) error {
 }
 
 // stepMetrics lists the metrics that are known of each step.
-func stepMetrics() []string { return []string{"latency", "errors", "checks", "rate"} }
+func stepMetrics() []string { return []string{"latency", "first_byte", "errors", "checks", "rate"} }
 
 // isCode reports whether s is a status such as 503 or UNAVAILABLE, or a class of them such as 5xx.
 func isCode(s string) bool {

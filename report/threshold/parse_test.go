@@ -83,6 +83,11 @@ func ownThresholds() map[string]threshold.Threshold {
 		"latency:p(99)<250ms":                    {Metric: "latency", Aggregate: "p", Quantile: 0.99, Op: "<", Limit: 250e6},
 		"latency:p(100)<=1.5s":                   {Metric: "latency", Aggregate: "p", Quantile: 1, Op: "<=", Limit: 1.5e9},
 		"\tlatency : p( 50 )  <  100us  ":        {Metric: "latency", Aggregate: "p", Quantile: 0.5, Op: "<", Limit: 100e3},
+		"first_byte:p(99)<80ms":                  {Metric: "first_byte", Aggregate: "p", Quantile: 0.99, Op: "<", Limit: 80e6},
+		"first_byte{step=pay}:med<=80":           {Metric: "first_byte", Step: "pay", Aggregate: "p", Quantile: 0.5, Op: "<=", Limit: 80e6},
+		"connect:p(99)<5ms":                      {Metric: "connect", Aggregate: "p", Quantile: 0.99, Op: "<", Limit: 5e6},
+		"dns:max<1s":                             {Metric: "dns", Aggregate: "max", Op: "<", Limit: 1e9},
+		"tls:avg<20ms":                           {Metric: "tls", Aggregate: "avg", Op: "<", Limit: 20e6},
 		"lag:max<1h":                             {Metric: "lag", Aggregate: "max", Op: "<", Limit: 3600e9},
 		"lag:avg<7µs":                            {Metric: "lag", Aggregate: "avg", Op: "<", Limit: 7e3},
 		"lag:avg<7μs":                            {Metric: "lag", Aggregate: "avg", Op: "<", Limit: 7e3},
@@ -140,7 +145,7 @@ func badMetrics() []badThreshold {
 		{" ", 2, "name a metric"},
 		{"p(95)<200", 1, "name a metric"},
 		{"rate<0.01", 5, "a colon has to follow the metric"},
-		{"latencies:p(99)<1", 1, "there are latency, service, lag, errors, checks, rate, dropped, status"},
+		{"latencies:p(99)<1", 1, "there are latency, service, lag, first_byte, dns, connect, tls, errors, checks, rate, dropped, status"},
 		{"Latency:p(99)<1", 1, "name a metric"},
 		{"iteration_duration:p(99)<1", 1, "name a metric"},
 		{"dropped_iterations:count<1", 1, "name a metric"},
@@ -239,11 +244,11 @@ func badTags() []badThreshold {
 	return []badThreshold{
 		{"latency{step=pay}:p(99)<1 over 10s", 27, "a step is known for the whole run only"},
 		{"latency{step=pay,step=buy}:p(99)<1", 18, "only one step is allowed"},
-		{"dropped{step=pay}:count<1", 9, "steps have latency, errors, checks, rate"},
+		{"dropped{step=pay}:count<1", 9, "steps have latency, first_byte, errors, checks, rate"},
 		{"http_req_duration{type:API}:p(95)<500", 19, "there is no tag type"},
 		{"checks{myTag:hola}:rate>0.9", 8, "there is no tag myTag"},
 		{"latency{code=500}:p(99)<1", 9, "there is no tag code"},
-		{"status{code=500,step=a}:count<1", 17, "steps have latency, errors, checks, rate"},
+		{"status{code=500,step=a}:count<1", 17, "steps have latency, first_byte, errors, checks, rate"},
 		{"status{code=500,code=501}:count<1", 17, "only one code is allowed"},
 		{"status{code=50}:count<1", 13, "write 503 or 5xx"},
 		{"status{code=50x}:count<1", 13, "write 503 or 5xx"},
@@ -254,6 +259,30 @@ func badTags() []badThreshold {
 		{"status{code=500:count<1", 13, "write 503 or 5xx"},
 		{"status{code=500", 16, "the closing brace is missing"},
 		{"status{code=500}count<1", 17, "a colon has to follow"},
+	}
+}
+
+// badPhases are conditions on parts of requests and on connections.
+func badPhases() []badThreshold {
+	whole := "is known for the whole run only; leave out 'over', or use one of latency, errors, checks, rate, query"
+	return []badThreshold{
+		{"first_byte:p(99)<80ms over 10s", 23, "first_byte " + whole},
+		{"dns:max<1s over 5s abort after 3", 12, "dns " + whole},
+		{"connect:p(99)<5ms over 10s reduce by 20% after 3", 19, "connect " + whole},
+		{"tls:avg<5ms over 1s", 13, "tls " + whole},
+		{"first_byte:p(99)<80ms abort after 3", 23, "abort counts windows; say how long they are"},
+		{"first_byte{step=a}:p(99)<80ms over 10s", 31, "a step is known for the whole run only"},
+		{"connect{step=a}:p(99)<5ms", 9, "steps have latency, first_byte, errors, checks, rate"},
+		{"dns{step=a}:p(99)<5ms", 5, "steps have latency, first_byte"},
+		{"tls{host=a}:p(99)<5ms", 5, "there is no tag host"},
+		{"first_byte:rate<1%", 12, "first_byte has avg, min, max, med, p(0) to p(100)"},
+		{"connect:count<5", 9, "connect has avg"},
+		{"firstbyte:p(99)<80ms", 1, "name a metric"},
+		{"first-byte:p(99)<80ms", 1, "name a metric"},
+		{"first_byte_ns:p(99)<80ms", 1, "name a metric"},
+		{"first_byte:p(99)<80%", 20, "write the limit as in 250ms"},
+		{"tls:p(101)<5ms", 7, "a percentile is a number from 0 to 100"},
+		{"dns:p(99)<2h", 11, "times are measured up to 1h"},
 	}
 }
 
@@ -291,7 +320,7 @@ func badForHere() []badThreshold {
 
 // TestBadThresholds: each error names the column, and says what to write.
 func TestBadThresholds(t *testing.T) {
-	bad := slices.Concat(badMetrics(), badAggregates(), badLimits(), badWindows(), badGuards(), badTags(), badForHere())
+	bad := slices.Concat(badMetrics(), badAggregates(), badLimits(), badWindows(), badGuards(), badTags(), badForHere(), badPhases())
 	if len(bad) < 40 {
 		t.Errorf("%d are too few", len(bad))
 	}

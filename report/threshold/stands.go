@@ -10,7 +10,9 @@ package threshold
 //	status                  missed stands. If it is met, it stands if the requests came on time: late ones spread a peak
 //	query                   somebody else has measured it. A limit that is missed stands, because the endpoint had the load
 //	                        or less. If it is met, it stands if the requests came on time
-//	service, rate           the generator raises or lowers them: nothing stands
+//	service, rate,          the generator raises or lowers them: nothing stands
+//	first_byte, dns,
+//	connect, tls
 //
 // A closed loop asks for less if it is slow, and latency counts from sending. So there only a limit on failures stands,
 // if it is missed.

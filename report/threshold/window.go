@@ -16,6 +16,8 @@ type Window struct {
 
 	Asked, Sent, OK, Failed int64
 	Latency, Service, Lag   *record.Histogram // nil = unknown for this part
+	FirstByte               *record.Histogram // likewise
+	DNS, Connect, TLS       *record.Histogram // likewise
 	Status                  map[string]int64  // likewise
 	Value                   record.Value      // of the threshold's query
 	Blind                   bool              // at the end of the window the query has had no answer for too long
@@ -113,6 +115,14 @@ func (w Window) Read(t Threshold) Reading {
 		return w.times(t, w.Latency, w.share())
 	case "service": // dropped requests have no service time
 		return w.times(t, w.Service, 1)
+	case "first_byte":
+		return w.times(t, w.FirstByte, 1)
+	case "dns":
+		return w.times(t, w.DNS, 1)
+	case "connect":
+		return w.times(t, w.Connect, 1)
+	case "tls":
+		return w.times(t, w.TLS, 1)
 	case "lag":
 		return w.times(t, w.Lag, w.share())
 	case "errors":

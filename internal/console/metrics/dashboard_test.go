@@ -47,6 +47,7 @@ func dashboard() []panel {
 			{"max by (run, phase) (loadctl_run_phase{RUN}) == 1", "{{run}}: {{phase}}"}, {"min by (run) (loadctl_plan_factor{RUN})", "{{run}}: part of its plan"}, {"min(loadctl_redis_up)", "Redis answers"}}},
 		{"Latency of the fleet (due to done)", "timeseries", "s", 8, quantiles("loadctl_latency_seconds")},
 		{"Service time of the fleet (sent to done)", "timeseries", "s", 8, quantiles("loadctl_service_time_seconds")},
+		{"First byte of the answer (from sent)", "timeseries", "s", 8, quantiles("loadctl_first_byte_seconds")},
 		{"Lag of the fleet (due to sent)", "timeseries", "s", 8, quantiles("loadctl_lag_seconds")},
 		{"Latency since the start", "stat", "s", 8, []query{
 			{since("0.5"), "p50"}, {since("0.99"), "p99"}, {since("0.999"), "p99.9"}}},
@@ -65,6 +66,15 @@ func dashboard() []panel {
 		{"Steps: p99 of latency", "timeseries", "s", 8, []query{
 			{either("0.99", "step", "rate(loadctl_step_latency_seconds", "{RUN}[RATE])"), "{{step}}"}}},
 		{"Steps: ok", "timeseries", "reqps", 8, []query{by("step", "loadctl_step_requests_ok_total")}},
+		{"Steps: p99 of the first byte", "timeseries", "s", 8, []query{
+			{either("0.99", "step", "rate(loadctl_step_first_byte_seconds", "{RUN}[RATE])"), "{{step}}"}}},
+		{"Connections", "timeseries", "none", 8, []query{
+			rate("loadctl_connections_opened_total", "opened per second"), rate("loadctl_connections_closed_by_server_total", "closed by the server"),
+			rate("loadctl_requests_reused_total", "requests over a reused one")}},
+		{"Connections: p99 of their phases", "timeseries", "s", 8, []query{
+			{either("0.99", "", "rate(loadctl_dns_seconds", "{RUN}[RATE])"), "lookup"},
+			{either("0.99", "", "rate(loadctl_connect_seconds", "{RUN}[RATE])"), "connect"},
+			{either("0.99", "", "rate(loadctl_tls_seconds", "{RUN}[RATE])"), "TLS"}}},
 		{"Bytes", "timeseries", "Bps", 8, []query{rate("loadctl_received_bytes_total", "received"), rate("loadctl_sent_bytes_total", "sent")}},
 		{"Audit", "stat", "none", 8, []query{now("term", "loadctl_audit_slots")}},
 		{"Length", "stat", "s", 12, []query{{"max by (run) (loadctl_run_duration_seconds{RUN})", "{{run}}"}}},

@@ -37,9 +37,10 @@ func FromRecord(h *record.Histogram) *Exponential {
 	bounds := Bounds()
 	e := &Exponential{Buckets: map[int]int64{}, AtMost: make([]int64, len(bounds))}
 	for lower, n := range h.Buckets() {
-		upper := float64(lower+width(lower)-1) / 1e9
+		width := width(lower, h.Precision())
+		upper := float64(lower+width-1) / 1e9
 		e.Buckets[bucketOf(upper)] += n
-		e.Sum += float64(n) * (float64(lower) + float64(width(lower)/2)) / 1e9
+		e.Sum += float64(n) * (float64(lower) + float64(width/2)) / 1e9
 		if i, _ := slices.BinarySearch(bounds, upper); i < len(bounds) {
 			e.AtMost[i] += n
 		}
@@ -54,9 +55,13 @@ func FromRecord(h *record.Histogram) *Exponential {
 func bucketOf(seconds float64) int { return int(math.Ceil(math.Log2(seconds) * perOctave)) }
 
 // width returns the width in ns of the narrow bucket that begins at lower. The layout of record.Histogram distinguishes
-// multiples of 512 ns up to 1 ms, and 1,024 steps in each octave above.
-func width(lower int64) int64 {
-	const unit, steps = 9, 11 // in bits
+// multiples of 512 ns up to 1 ms, and 1,024 steps in each octave above; with 2 digits up to 131 µs, and 128 steps.
+func width(lower int64, digits int) int64 {
+	const unit = 9 // in bits
+	steps := 11
+	if digits == record.SeriesDigits {
+		steps = 8
+	}
 	return 1 << (unit + max(0, bits.Len64(uint64(lower))-unit-steps))
 }
 

@@ -77,6 +77,12 @@ func counters() []Metric {
 			Help: "Failed requests by class; the sum over all classes is loadctl_requests_failed_total", read: readErrors},
 		{Name: "loadctl_requests_dropped_total", Kind: Counter, Unit: "{request}", Labels: []string{"reason"},
 			Help: "Slots that were not sent, by reason: late, recalled, skipped, lost or ungranted", read: readDropped},
+		audit("loadctl_connections_opened_total", "{connection}", "Connections that the peer accepted",
+			func(r report.Report) int64 { return r.Connections.Opened }),
+		audit("loadctl_connections_closed_by_server_total", "{connection}", "Connections that the server closed",
+			func(r report.Report) int64 { return r.Connections.ClosedByServer }),
+		audit("loadctl_requests_reused_total", "{request}", "Requests over a connection that had carried one before",
+			func(r report.Report) int64 { return r.Connections.Reused }),
 		audit("loadctl_received_bytes_total", "By", "Bytes received from the endpoint", func(r report.Report) int64 { return r.BytesIn }),
 		audit("loadctl_sent_bytes_total", "By", "Bytes sent to the endpoint", func(r report.Report) int64 { return r.BytesOut }),
 	}
@@ -122,12 +128,29 @@ func histograms() []Metric {
 			func(h *report.Histograms) *record.Histogram { return h.Service }),
 		fleet("loadctl_lag_seconds", "Time from when a request was due until it was sent, of the whole fleet",
 			func(h *report.Histograms) *record.Histogram { return h.Lag }),
+		fleet("loadctl_first_byte_seconds", "Time from when a request was sent until the first byte of its answer, of the whole fleet",
+			func(h *report.Histograms) *record.Histogram { return h.Phases.FirstByte.Histogram() }),
+		fleet("loadctl_dns_seconds", "Time of lookups of the host's name, of the whole fleet",
+			func(h *report.Histograms) *record.Histogram { return h.Phases.DNS.Histogram() }),
+		fleet("loadctl_connect_seconds", "Time until the peer accepted a connection, of the whole fleet; with HTTP/3 the whole handshake of QUIC",
+			func(h *report.Histograms) *record.Histogram { return h.Phases.Connect.Histogram() }),
+		fleet("loadctl_tls_seconds", "Time of handshakes of TLS, of the whole fleet",
+			func(h *report.Histograms) *record.Histogram { return h.Phases.TLS.Histogram() }),
 		{Name: "loadctl_step_latency_seconds", Kind: Histogram, Unit: "s", Labels: []string{"step"},
 			Help: "Time from when a request of a step was due until it ended, of the whole fleet",
 			read: func(l results.Look, show func(value, ...string)) {
 				if h := l.Report.Histograms; h != nil {
 					for _, name := range slices.Sorted(maps.Keys(h.Steps)) {
 						show(traced(h.Steps[name], l, name), name)
+					}
+				}
+			}},
+		{Name: "loadctl_step_first_byte_seconds", Kind: Histogram, Unit: "s", Labels: []string{"step"},
+			Help: "Time from when a request of a step was sent until the first byte of its answer, of the whole fleet",
+			read: func(l results.Look, show func(value, ...string)) {
+				if h := l.Report.Histograms; h != nil {
+					for _, name := range slices.Sorted(maps.Keys(h.Phases.Steps)) {
+						show(value{histogram: FromRecord(h.Phases.Steps[name].Histogram())}, name)
 					}
 				}
 			}},

@@ -260,7 +260,7 @@ func (v view) points() []report.SeriesReport {
 	})
 }
 
-// figures are failures, latency and lag.
+// figures are failures, latency, first bytes of answers if there are any, and lag.
 func (v view) figures() []string {
 	l := v.look
 	c := l.Counts
@@ -271,7 +271,11 @@ func (v view) figures() []string {
 		failed = padded(failed, v.width-34)
 	}
 	failed += number("late "+count(c.LateDropped), 16) + number("in flight "+count(l.InFlight), 18)
-	return []string{failed, v.times("latency", l.Report.Latency, l.Latency), v.times("lag", l.Report.Lag, nil)}
+	lines := []string{failed, v.times("latency", l.Report.Latency, l.Latency)}
+	if l.Report.FirstBytes > 0 {
+		lines = append(lines, v.times("1st byte", l.Report.FirstByte, nil))
+	}
+	return append(lines, v.times("lag", l.Report.Lag, nil))
 }
 
 // times is a line of percentiles: of the whole run and, if it is given, of the newest second.

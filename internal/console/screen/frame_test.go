@@ -103,6 +103,21 @@ func TestFrameFits(t *testing.T) {
 	}
 }
 
+// TestFirstBytesHaveALine asserts that first bytes stand between latency and lag if there are any.
+func TestFirstBytesHaveALine(t *testing.T) {
+	t.Parallel()
+	s := tenMinutes(t, 300, 120, 40)
+	frame := func() string { return ansi.Strip(strings.Join(s.view().full(), "\n")) }
+	if strings.Contains(frame(), "1st byte") {
+		t.Errorf("first bytes of nothing:\n%s", frame())
+	}
+	s.look.Report.FirstBytes, s.look.Report.FirstByte = 3, record.Distribution{P50: 4_200_000, P99: 7_300_000}
+	latency, byteLine, lag := strings.Index(frame(), "latency "), strings.Index(frame(), "1st byte   p50 4.20ms"), strings.Index(frame(), "lag ")
+	if latency < 0 || byteLine < latency || lag < byteLine || !strings.Contains(frame(), "7.30ms") {
+		t.Errorf("places %d, %d, %d in\n%s", latency, byteLine, lag, frame())
+	}
+}
+
 // TestHostileText: no text of a run controls the terminal. Only styles are in a frame.
 func TestHostileText(t *testing.T) {
 	t.Parallel()

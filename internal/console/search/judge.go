@@ -89,13 +89,13 @@ func (d *Driver) countsDelays() bool {
 }
 
 // slow reports whether the service times alone miss an objective about times. The limit of requests in flight does not
-// lengthen service times, so the service is slow, and that is why the limit was reached.
+// lengthen service times, nor first bytes, so the service is slow, and that is why the limit was reached.
 func (d *Driver) slow(s report.Section) bool {
 	for _, t := range d.Objectives {
 		if t.Metric == "latency" {
 			t.Metric = "service"
 		}
-		if t.Metric == "service" && s.Judge(t).Result == threshold.Failed {
+		if (t.Metric == "service" || t.Metric == "first_byte") && s.Judge(t).Result == threshold.Failed {
 			return true
 		}
 	}

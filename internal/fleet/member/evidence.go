@@ -11,6 +11,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/redact"
 	"github.com/loadctl/loadctl/targets/template"
+	"github.com/loadctl/loadctl/targets/trace"
 )
 
 // Evidence returns what a worker of a run keeps of some requests; nil = nothing. local has the values of this machine that
@@ -37,6 +38,10 @@ func Evidence(s spec.Spec, local targets.Local) *worker.Evidence {
 			known.Cells = append(known.Cells, redact.Cell{Name: name, Value: string(cell.Append(nil, template.Request{Number: c.Number}))})
 		}
 		return secrets.Exchange(x, known)
+	}
+	if s.Target.Traced() {
+		ids := trace.New(local.Trace)
+		e.Trace = func(number uint64) string { return ids.Text(number) }
 	}
 	e.URL = func(c targets.Call, x *targets.Exchange) string { return urlOf(steps[c.Step].URL, x) }
 	return e

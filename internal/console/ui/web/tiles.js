@@ -10,7 +10,7 @@ export function tiles() {
   return { box, show: (frame) => figures.forEach(([, , of], i) => all[i](of(frame, frame.report))) };
 }
 
-// tile adds a figure; the function that it returns sets it: text, more, value and path in the JSON report if it is there, and what is wrong.
+// tile adds a figure; the function that it returns sets it: text, more, value and path in the JSON report if it is there, and what is wrong. Without a figure it hides the tile.
 function tile(box, kind, label) {
   const e = element("div", "tile " + kind);
   const main = element("data");
@@ -20,7 +20,10 @@ function tile(box, kind, label) {
   const alarm = element("p", "alarm bad");
   e.append(element("p", "label", label), line, more, alarm);
   box.append(e);
-  return ([text, told, value, path, wrong]) => {
+  return (figure) => {
+    e.hidden = !figure;
+    if (!figure) return;
+    const [text, told, value, path, wrong] = figure;
     say(main, text);
     say(more, told);
     say(alarm, wrong ?? "");
@@ -52,6 +55,7 @@ const figures = [
   ["p50", "latency p50", (f, r) => time(r, "p50", 2)],
   ["p99", "latency p99", (f, r) => time(r, "p99", 100)],
   ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
+  ["", "first byte p99", (f, r) => r.first_bytes && [duration(r.first_byte_ns.p99), `from sending; p50 ${duration(r.first_byte_ns.p50)}`, r.first_byte_ns.p99, "first_byte_ns.p99"]],
   ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "how late it was sent", r.lag_ns.p99, "lag_ns.p99"]],
 ];
 
