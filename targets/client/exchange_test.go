@@ -37,11 +37,25 @@ func (c *curious) Phase(p targets.Phase, took int64) {
 // exchanges sends requests one after the other, over one connection, and returns their results and what was watched.
 func exchanges(t *testing.T, spec targets.Spec, requests int, body int) ([]targets.Result, *curious) {
 	t.Helper()
+	return watch(t, spec, requests, body, pacer.NewClock())
+}
+
+// timed is exchanges without messages. at returns when a time of a result was.
+func timed(t *testing.T, spec targets.Spec, requests int) (results []targets.Result, watched *curious, at func(ns int64) time.Time) {
+	t.Helper()
+	clock := pacer.NewClock()
+	now, after := clock.Now(), time.Now() // at is never too early
+	results, watched = watch(t, spec, requests, -1, clock)
+	return results, watched, func(ns int64) time.Time { return after.Add(time.Duration(ns - now)) }
+}
+
+// watch is exchanges by a clock.
+func watch(t *testing.T, spec targets.Spec, requests int, body int, clock *pacer.Clock) ([]targets.Result, *curious) {
+	t.Helper()
 	w, err := wire.New(spec, targets.Local{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	clock := pacer.NewClock()
 	c, err := loop.New(clock, w, 1)
 	if err != nil {
 		t.Fatal(err)
