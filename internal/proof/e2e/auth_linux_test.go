@@ -83,6 +83,12 @@ func (b *bed) hides(run string, ps []*process, words ...string) {
 	for _, format := range []string{"text", "json", "html", "markdown", "openmetrics", "junit", "csv"} {
 		lines = append(lines, []string{"report", run, "-o", format})
 	}
+	for _, format := range []string{"text", "json", "har", "curl"} {
+		lines = append(lines, []string{"samples", run, "-o", format})
+	}
+	archive := filepath.Join(b.t.TempDir(), "x.loadctl")
+	b.try("report", run, "--out", archive)
+	lines = append(lines, []string{"samples", archive, "-o", "json"}, []string{"report", archive, "-o", "json"})
 	for _, line := range lines {
 		stdout, stderr, _ := b.try(line...)
 		texts[strings.Join(line, " ")] = stdout + stderr
