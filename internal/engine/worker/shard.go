@@ -63,6 +63,7 @@ type shard struct {
 	recorder *record.Recorder
 	mix      *targets.Mix // nil = a workload of one request
 	walks    *walks       // nil = no flow has several steps
+	log      RequestLog   // nil = nobody hears of single requests
 	inFlight int
 	request  uint64               // of a closed loop: how many requests were sent
 	giveUp   int64                // when the last requests are abandoned, 0 = there may be more
@@ -297,6 +298,9 @@ func (s *shard) completed(r targets.Result) {
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut, Messages: r.Outcome.Messages,
 		Step: r.Call.Step,
 	})
+	if s.log != nil {
+		s.log.Add(s.part, r)
+	}
 	if s.walks != nil {
 		s.walkOn(&r)
 	}
