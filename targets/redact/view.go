@@ -35,11 +35,12 @@ func (v view) plain(from, to int) bool {
 	return v.was != nil && int(v.was[to]-v.was[from]) == to-from
 }
 
-// allEscapes begin the escapes of URLs, JSON and HTML. In a form a plus is a space.
-const allEscapes = `%\&+`
+// escapes begin the escapes of URLs, JSON and HTML. A plus in a form is none: it may be a plus elsewhere, so secrets are
+// looked for in both forms.
+const escapes = `%\&`
 
-// decoded returns the view without one level of escapes, of those that begin with these bytes. It reports false if there are
-// none.
+// decoded returns the view without one level of escapes, of those that begin with these bytes. A plus is that of a
+// form, for a space. It reports false if there are none.
 func (v view) decoded(begins string) (view, bool) {
 	if !bytes.ContainsAny(v.text, begins) {
 		return view{}, false
