@@ -80,6 +80,7 @@ func plants() []plant {
 		{name: "a password in prose", e: came("login failed (user: ann, password: abcDEF0123456789, and Authorization: Bearer eyJzdWIiOiI0MiJ9)"), keeps: "user: ann, "},
 		{name: "a password of letters in prose", e: came("user: ann, password: abcDEFABCDEF."), keeps: "password: [redacted]"},
 		{name: "an echo in base64 in JSON of PHP", e: echo(bearer, `{"a":"`+strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(secret+secret)), "/", `\/`)+`"}`)},
+		{name: "a variable of a program", e: came(`<script>let a = 1; var csrfToken = '` + "abcDEF0123456789" + `'; go()</script>`), keeps: "'; go()</script>"},
 		{name: "a hidden field of a page", e: came(`<input name="csrf_token" value="` + xmlEscape(secret) + `">`)},
 		{name: "Bearer in a body", e: came("got Authorization of Bearer " + token + " from you"), keeps: " from you"},
 		{name: "a JSON Web Token", e: came("see eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.abcDEF0123456789-_x here"), keeps: " here"},
