@@ -416,12 +416,23 @@ func badFiles(t *testing.T) []mistake {
 	if err := os.Symlink(t.TempDir(), loop); err != nil {
 		t.Fatal(err)
 	}
+	existing := filepath.Join(t.TempDir(), "there.csv")
+	if err := os.WriteFile(existing, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return []mistake{
 		{[]string{"--out", filepath.Join(t.TempDir(), "no", "such")}, "no such file or directory; " + dir},
 		{[]string{"--out", t.TempDir()}, "is no regular file; give the path of one"},
 		{[]string{"--out", loop}, "is no regular file; give the path of one"},
 		{[]string{"--out", filepath.Join(file(t, ""), "below")}, "not a directory; " + dir},
 		{[]string{"--out", long()}, "file name too long; " + dir},
+		{[]string{"--log", ""}, `--log "": has no ending that is known; give a name that ends with .jsonl, .csv, .jsonl.zst or .csv.zst`},
+		{[]string{"--log", "requests.txt"}, `--log "requests.txt": has no ending that is known`},
+		{[]string{"--log", t.TempDir()}, "has no ending that is known"},
+		{[]string{"--log", existing}, "is there already; give the path of a new file, or remove it"},
+		{[]string{"--log", filepath.Join(existing, "below.csv")}, "not a directory; give a new file in a directory that is there and can be written to"},
+		{[]string{"--log", filepath.Join(t.TempDir(), "no", "such.csv")}, "no such file or directory; give a new file"},
+		{[]string{"--log", long() + ".csv"}, "file name too long; give a new file"},
 		{[]string{"-o", "xml"}, `--output "xml": there are text`},
 		{[]string{"-o", ""}, `--output "": there are text`},
 		{[]string{"-o", long()}, "there are text"},

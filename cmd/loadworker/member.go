@@ -47,6 +47,7 @@ type memberFlags struct {
 	connections    connectionFlags
 
 	tables  targets.Tables // rows of the run's data files
+	log     requestLog     // a line for each request
 	files   files.Files    // what this worker was given of them
 	auth    *auth.Source   // of the run's --auth; nil = none is needed
 	halted  atomic.Bool    // nothing more may be written
@@ -247,6 +248,7 @@ func (f *memberFlags) work(
 		return f.client(w.Clock, (f.maxConnections+shard)/shards, shards)
 	})
 	w.Dropped = f.target.loops.dropped
+	f.log.start(&w.Worker, f.target.local.Trace, log)
 	w.Halt, w.Observe, w.Log = func() { f.halted.Store(true) }, announce(log, r.Spec.MinWorkers), log
 	total, err := w.Run(ctx)
 	switch {

@@ -88,6 +88,7 @@ report. A second Ctrl-C ends it at once.`,
 	cli.Group(c.Flags(), "This worker")
 	f.out.AddFlags(c)
 	f.save.AddFlags(c)
+	f.member.log.AddFlags(c)
 	f.show.AddFlags(c)
 	cli.Group(c.Flags(), "Output")
 	return cli.Patient(c)
@@ -101,6 +102,10 @@ func (f *runFlags) run(c *cobra.Command) error {
 		return err
 	}
 	defer func() { f.member.auth.Close() }()
+	if err := f.member.log.create(c); err != nil {
+		return err
+	}
+	defer func() { f.member.log.conclude(c.ErrOrStderr()) }() // if it did not come to send
 	create, err := f.described(c, log)
 	if err != nil {
 		return err
@@ -172,6 +177,7 @@ func (f *runFlags) takePart(c *cobra.Command, create *spec.Spec, reach error, lo
 		}
 	}
 	total, err := f.send(ctx, link, r, create != nil, log)
+	f.member.log.conclude(c.ErrOrStderr())
 	if total == nil {
 		return err
 	}

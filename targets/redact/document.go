@@ -50,7 +50,7 @@ func (d *document) find(r *Redactor, known *secrets) {
 		f.parts()
 		f.words()
 		f.logins()
-		v, more = v.decoded(allEscapes)
+		v, more = v.decoded(escapes)
 	}
 }
 
@@ -76,7 +76,7 @@ func (f *finder) hideSome(name []byte, from, to int, quoted, elsewhere bool) {
 		f.known.add(string(value), open)
 	}
 	from, to = f.source(from, to)
-	if written := f.d.source[from:to]; elsewhere && f.level > 0 && bytes.ContainsAny(written, `%&+`) {
+	if written := f.d.source[from:to]; elsewhere && f.level > 0 && bytes.ContainsAny(written, `%&`) {
 		f.known.add(string(finished(written)), false) // of another kind than the escapes that hid the name
 	}
 	f.d.spans = append(f.d.spans, span{from, to, quoted && f.level == 0})

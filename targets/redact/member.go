@@ -2,12 +2,14 @@ package redact
 
 import (
 	"bytes"
+	"regexp"
 	"strings"
 )
 
 // members looks for names before a colon: members of JSON in all notations, arguments of GraphQL, lines of YAML and of
 // heads. Each name and each value is read once, so the time is linear.
 func (f *finder) members() {
+	var pair named
 	for i := 0; i < len(f.text); {
 		colon := bytes.IndexByte(f.text[i:], ':')
 		if colon < 0 {
@@ -23,7 +25,15 @@ func (f *finder) members() {
 		for value < len(f.text) && isSpace(f.text[value]) && (quoted || f.text[value] != '\n') {
 			value++
 		}
-		if f.plain(from, min(value+1, len(f.text))) || !f.secret(name) {
+		if f.plain(from, min(value+1, len(f.text))) {
+			continue
+		}
+		if quoted && from < pair.end && bytes.EqualFold(name, []byte("value")) {
+			name = pair.name
+		} else if quoted && isNaming(name) {
+			pair = f.pair(value)
+		}
+		if !f.secret(name) {
 			continue
 		}
 		i = f.member(name, from, value, quoted)
@@ -89,10 +99,40 @@ func (f *finder) member(name []byte, from, i int, quoted bool) int {
 	for end < len(f.text) && !endsWord(f.text[end]) {
 		end++
 	}
-	if bytes.ContainsAny(f.text[i:end], "0123456789") { // else it is prose: "token: expired"
+	if isScheme(string(f.text[i:end])) && end < len(f.text) && f.text[end] == ' ' {
+		for i, end = end+1, end+1; end < len(f.text) && !endsWord(f.text[end]); end++ {
+		}
+		f.hide(name, i, end)
+	} else if word := f.text[i:end]; len(word) >= 16 || bytes.ContainsAny(word, "0123456789") || password.Match(name) { // else it is prose: "token: expired"
 		f.hide(name, i, end)
 	}
 	return end
+}
+
+// password matches names after which no prose comes.
+var password = regexp.MustCompile(`(?i)passw|secret`)
+
+// A named is an object that names a secret: {"name": "password", "value": …}.
+type named struct {
+	name []byte
+	end  int // of the object
+}
+
+// pair returns the secret whose name begins at i, or an empty one.
+func (f *finder) pair(i int) named {
+	if i == len(f.text) || f.text[i] != '"' {
+		return named{}
+	}
+	end := endOfString(f.text, i)
+	name := f.text[min(i+1, end):end]
+	if len(name) > longName || !f.secret(name) {
+		return named{}
+	}
+	rest := f.text[end:min(end+mostHead, len(f.text))]
+	if n := bytes.IndexByte(rest, '}'); n >= 0 {
+		rest = rest[:n]
+	}
+	return named{name, end + len(rest)}
 }
 
 // inHeader notes the token of a line such as Authorization: Bearer abc, for other places.

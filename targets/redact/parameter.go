@@ -16,15 +16,32 @@ func (f *finder) parameters() {
 			return
 		}
 		equals += i
-		from := equals
+		end, value := f.around(equals)
+		from := end
 		for from > i && (isNameByte(f.text[from-1]) || strings.IndexByte("[]%$:~", f.text[from-1]) >= 0) {
 			from--
 		}
 		i = equals + 1
-		if name := f.text[from:equals]; from < equals && !f.plain(from, min(i+1, len(f.text))) {
-			i = f.parameter(name, i)
+		if name := f.text[from:end]; from < end && !f.plain(from, min(value+1, len(f.text))) {
+			i = f.parameter(name, value)
 		}
 	}
+}
+
+// around returns where the name before an equals sign ends, and where the value behind it begins. Spaces are between only
+// if the value has quotes, as in programs: elsewhere they separate.
+func (f *finder) around(equals int) (end, value int) {
+	end, value = equals, equals+1
+	for end > 0 && f.text[end-1] == ' ' && equals-end < 4 {
+		end--
+	}
+	for value < len(f.text) && f.text[value] == ' ' && value-equals < 4 {
+		value++
+	}
+	if value < len(f.text) && (f.text[value] == '"' || f.text[value] == '\'') {
+		return end, value
+	}
+	return equals, equals + 1
 }
 
 // parameter hides the value behind an equals sign if its name is that of a secret. It returns where to go on.

@@ -57,17 +57,25 @@ func (s *secrets) matcher() *matcher {
 		if s.open[value] {
 			ends = toDelimiter
 		}
-		b.forms(value, ends, i < mostEncoded)
-		if !strings.ContainsAny(value, allEscapes) {
-			continue
-		}
-		for _, begins := range []string{allEscapes, `%\&`, `\`, `%`, `%+`, `&`} {
-			for v, more := (view{text: []byte(value)}).decoded(begins); more; v, more = v.decoded(begins) {
-				b.forms(string(v.text), ends, i < mostEncoded)
-			}
+		b.read(value, ends, i < mostEncoded)
+		if form, is := (view{text: []byte(value)}).decoded("%+"); is { // in a form a plus is a space, once
+			b.read(string(form.text), ends, i < mostEncoded)
 		}
 	}
 	return b.build()
+}
+
+// read adds a value and all that is in it if it has escapes, of one kind or of several.
+func (b *builder) read(value string, ends extent, encoded bool) {
+	b.forms(value, ends, encoded)
+	if !strings.ContainsAny(value, escapes) {
+		return
+	}
+	for _, begins := range []string{escapes, `\`, `%`, `&`} {
+		for v, more := (view{text: []byte(value)}).decoded(begins); more; v, more = v.decoded(begins) {
+			b.forms(string(v.text), ends, encoded)
+		}
+	}
 }
 
 // forms adds a value, and what encodings make of it.
@@ -77,6 +85,9 @@ func (b *builder) forms(value string, ends extent, encoded bool) {
 	}
 	b.seen[value] = true
 	b.add(value, ends)
+	if strings.Contains(value, " ") {
+		b.add(strings.ReplaceAll(value, " ", "+"), ends) // in a form
+	}
 	if encoded {
 		b.encoded(value[:min(len(value), encodedBytes)], len(value) > encodedBytes || ends != exact)
 	}

@@ -30,16 +30,30 @@ func (v view) source(from, to int) (int, int) {
 	return int(v.at[from]), int(v.at[end])
 }
 
+// origin returns where a byte, or the end, comes from in the source.
+func (v view) origin(i int) int32 {
+	if v.at == nil {
+		return int32(i)
+	}
+	return v.at[i]
+}
+
+// append appends a byte that comes from there in the source, and in the view before.
+func (v *view) append(c byte, at int32, was int) {
+	v.text, v.at, v.was = append(v.text, c), append(v.at, at), append(v.was, int32(was))
+}
+
 // plain reports whether a range stands in the view before as it is. Then it was looked at there.
 func (v view) plain(from, to int) bool {
 	return v.was != nil && int(v.was[to]-v.was[from]) == to-from
 }
 
-// allEscapes begin the escapes of URLs, JSON and HTML. In a form a plus is a space.
-const allEscapes = `%\&+`
+// escapes begin the escapes of URLs, JSON and HTML. A plus in a form is none: it may be a plus elsewhere, so secrets are
+// looked for in both forms.
+const escapes = `%\&`
 
-// decoded returns the view without one level of escapes, of those that begin with these bytes. It reports false if there are
-// none.
+// decoded returns the view without one level of escapes, of those that begin with these bytes. A plus is that of a
+// form, for a space. It reports false if there are none.
 func (v view) decoded(begins string) (view, bool) {
 	if !bytes.ContainsAny(v.text, begins) {
 		return view{}, false
@@ -48,11 +62,13 @@ func (v view) decoded(begins string) (view, bool) {
 	var char [4]byte
 	changed := false
 	for i := 0; i < len(v.text); {
-		size, as := 1, append(char[:0], v.text[i])
 		c := v.text[i]
-		if strings.IndexByte(begins, c) < 0 {
-			c = 0
+		if c > '\\' || strings.IndexByte(begins, c) < 0 { // nearly all bytes
+			out.append(c, v.origin(i), i)
+			i++
+			continue
 		}
+		size, as := 1, append(char[:0], c)
 		switch c {
 		case '+':
 			as[0], changed = ' ', true
@@ -63,18 +79,13 @@ func (v view) decoded(begins string) (view, bool) {
 		case '&':
 			size, as = entity(v.text[i:], as)
 		}
-		from, _ := v.source(i, i)
 		for _, c := range as {
-			out.text, out.at, out.was = append(out.text, c), append(out.at, int32(from)), append(out.was, int32(i))
+			out.append(c, v.origin(i), i)
 		}
 		changed = changed || size > 1
 		i += size
 	}
-	end := len(v.text)
-	if v.at != nil {
-		end = int(v.at[end])
-	}
-	out.at, out.was = append(out.at, int32(end)), append(out.was, int32(len(v.text)))
+	out.at, out.was = append(out.at, v.origin(len(v.text))), append(out.was, int32(len(v.text)))
 	return out, changed
 }
 

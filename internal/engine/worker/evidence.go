@@ -90,10 +90,7 @@ func (w *observer) keep(r *targets.Result) {
 		Ordinal: r.Call.Number, Worker: w.worker, Class: r.Outcome.Class, Status: r.Outcome.Status,
 		Due: time.Unix(0, w.shard.clock.Redis(r.Due)).UTC(), Lag: r.Sent - r.Due, Service: r.Done - r.Sent, Latency: r.Done - r.Due,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut,
-		Connection: samples.Connection{Number: r.Connection*int64(w.shard.parts) + int64(w.shard.part), Reused: r.Reused},
-	}
-	if r.Connection == 0 {
-		s.Connection.Number = 0
+		Connection: samples.Connection{Number: r.Connection, Reused: r.Reused},
 	}
 	if r.First > 0 {
 		s.FirstByte = max(1, r.First-r.Sent)

@@ -64,6 +64,7 @@ type shard struct {
 	observer *observer    // nil = no evidence is kept
 	mix      *targets.Mix // nil = a workload of one request
 	walks    *walks       // nil = no flow has several steps
+	log      RequestLog   // nil = nobody hears of single requests
 	inFlight int
 	request  uint64               // of a closed loop: how many requests were sent
 	giveUp   int64                // when the last requests are abandoned, 0 = there may be more
@@ -292,6 +293,9 @@ func (s *shard) send(now int64) {
 // completed records the end of a request.
 func (s *shard) completed(r targets.Result) {
 	s.inFlight--
+	if r.Connection > 0 { // clients of all shards count from 1
+		r.Connection = (r.Connection-1)*int64(s.parts) + int64(s.part) + 1
+	}
 	s.recorder.Done(record.Finished{
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
@@ -300,6 +304,9 @@ func (s *shard) completed(r targets.Result) {
 	})
 	if s.observer != nil {
 		s.observer.keep(&r)
+	}
+	if s.log != nil {
+		s.log.Add(s.part, r)
 	}
 	if s.walks != nil {
 		s.walkOn(&r)

@@ -66,6 +66,9 @@ type Worker struct {
 	// Minimum time between two wake-ups of a shard for due slots, which adds as much lateness; 0 = one for each slot.
 	Resolution time.Duration
 
+	// Requests hears of each request that has ended. nil = nobody does.
+	Requests RequestLog
+
 	// Halt is called when nothing more may be sent, before the fleet is notified. A Target must not write any more what
 	// it has accepted and not yet written. nil = nothing is between Send and the write.
 	Halt func()
@@ -83,6 +86,11 @@ type Worker struct {
 	Restore func(context.Context, []lease.Law) error // as in lease.Renewer; may be nil
 	Observe func(lease.Reply, *lease.View)           // as in lease.Renewer; may be nil
 	Log     *slog.Logger                             // nil = none
+}
+
+// A RequestLog hears of each request that has ended, from the goroutine of the shard part, 0 … Shards−1. It must not block.
+type RequestLog interface {
+	Add(part int, r targets.Result)
 }
 
 // Run sends until the run ends or is stopped, or ctx ends. Then it returns nil. In each case it waits for the
@@ -156,6 +164,7 @@ func (e *engine) open() error {
 			drainTimeout: int64(e.DrainTimeout),
 			resolution:   int64(e.Resolution),
 		}))
+		e.shards[i].log = e.Requests
 		if e.Mix != nil {
 			e.shards[i].countSteps(e.Mix)
 		}

@@ -141,7 +141,7 @@ func newSession(t *testing.T, name string, steps []step) *session {
 		"make demo", "loadctl demo", "make build", "true"} // what they build is there
 	// One folder for all: a workload lies beside its data.
 	dir := t.TempDir()
-	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out )(\w+\.(?:csv|har|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) { // a session runs in the checkout
+	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out |--log )(\w+\.(?:csv|har|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) { // a session runs in the checkout
 		private = append(private, made[1], filepath.Join(dir, made[1]))
 	}
 	s.private = strings.NewReplacer(private...)

@@ -94,9 +94,9 @@ flows:
   xml:
     - xml: {post: /xml, header: {Content-Type: text/xml}, body: "<a><password>%s</password><b token=\"%s\"/></a>"}
   text:
-    - text: {post: /text, header: {Content-Type: text/plain}, body: "Authorization: Bearer %s and secret=%s"}
+    - text: {post: /text, header: {Content-Type: text/plain}, body: "Authorization: Bearer %s and secret=%s, csrf-token: %s; https://bob:%s@host/?sid=%s"}
 `, server.URL, p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), base64.StdEncoding.EncodeToString([]byte("u:"+p.word())), p.word(), p.word(),
-		p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word()))
+		p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word()))
 	b := &bed{t: t, redis: redistest.Start(t), env: []string{"PLANTED=" + p.word()}}
 	small := []string{"--qps", "100", "-n", "100", "--redact", "card"}
 	runs := map[string][]string{
