@@ -14,9 +14,9 @@ import (
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/fleet/run"
+	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/internal/proof/rpctest"
-	"github.com/loadctl/loadctl/report"
 )
 
 // planted are secrets for a test, each another word.
@@ -30,7 +30,7 @@ func (p *planted) word() string {
 
 // echo answers with all that it was sent, in several codes, and with secrets of its own.
 func (p *planted) echo() http.HandlerFunc {
-	cookie, header, member, token := p.word(), p.word(), p.word(), p.word()
+	cookie, header, member := p.word(), p.word(), p.word()
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		all := r.RequestURI + "\n" + string(body)
@@ -41,7 +41,7 @@ func (p *planted) echo() http.HandlerFunc {
 		w.Header().Set("X-Internal", header)
 		quoted, _ := json.Marshal(all)
 		if strings.HasSuffix(r.URL.Path, "/login") {
-			fmt.Fprintf(w, `{"seat": %q, "user": {"access_token": %q, "items": [{"apiKey": %q}]}}`, token, member, member)
+			fmt.Fprintf(w, `{"seat": "row 7", "user": {"access_token": %q, "items": [{"apiKey": %q}]}}`, member, member)
 			return
 		}
 		w.WriteHeader(http.StatusInternalServerError)
@@ -69,7 +69,7 @@ func TestPlantedSecrets(t *testing.T) {
 cookies: true
 data:
   users: {csv: users.csv}
-header: {X-Api-Key: %s, X-Customer: %s, Cookie: "theme=%s"}
+header: {X-Api-Key: %s, X-Customer: %s, X-Auth-Token: %s, Cookie: "theme=%s"}
 flows:
   buy:
     - login:
@@ -95,7 +95,7 @@ flows:
     - xml: {post: /xml, header: {Content-Type: text/xml}, body: "<a><password>%s</password><b token=\"%s\"/></a>"}
   text:
     - text: {post: /text, header: {Content-Type: text/plain}, body: "Authorization: Bearer %s and secret=%s, csrf-token: %s; https://bob:%s@host/?sid=%s"}
-`, server.URL, p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), base64.StdEncoding.EncodeToString([]byte("u:"+p.word())), p.word(), p.word(),
+`, server.URL, p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), base64.StdEncoding.EncodeToString([]byte("u:"+p.word())), p.word(), p.word(),
 		p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word(), p.word()))
 	b := &bed{t: t, redis: redistest.Start(t), env: []string{"PLANTED=" + p.word()}}
 	small := []string{"--qps", "100", "-n", "100", "--redact", "card"}
@@ -117,21 +117,13 @@ flows:
 	}
 	for name, args := range runs {
 		w := b.worker(name, append(append(steadfast(), small...), args...)...)
-		w.wait(unless(b.endedReport(name, w), 0))
+		await.Closed(t, "the end of a worker", w.Exited)
 		if n := len(b.samplesReport(name).Samples); n == 0 {
 			t.Errorf("run %s has no samples", name)
 		}
 		b.hides(name, []*process{w}, append(p.words, "t0ken-")...)
 		b.keyless(name, p.words)
 	}
-}
-
-// endedReport returns the report of a run whose worker has ended.
-func (b *bed) endedReport(name string, w *process) report.Report {
-	b.t.Helper()
-	<-w.Exited
-	r, _, _ := b.judged(name)
-	return r
 }
 
 // keyless checks that no key of a run has one of the words, but for what the run was asked to send.
