@@ -35,6 +35,10 @@ type Spec struct {
 	MinWorkers int64         // the default of --min-workers, set before AddFlags
 	Local      targets.Local // how this machine asks a server what its methods take; may be empty
 
+	// Sends says after AddTargetFlags that the command sends requests, though it needs no rate: then servers of gRPC are asked,
+	// as for a run.
+	Sends bool
+
 	command *cobra.Command
 	set     *pflag.FlagSet
 
@@ -130,7 +134,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVar(&f.target.Auth, "auth", "", authHelp)
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
-	s.Var((*size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB)")
+	s.Var((*Size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB)")
 	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399, or OK over gRPC)")
 	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
 		". May be repeated. See docs/workloads.md#checks")
