@@ -1,0 +1,209 @@
+package redact
+
+import (
+	"bytes"
+	"strings"
+)
+
+// mostHead is how long a tag, or the head of a part, may be.
+const mostHead = 1000
+
+// parameters looks for names before an equals sign: of queries, forms, cookies, attributes and logs.
+func (f *finder) parameters() {
+	for i := 0; i < len(f.text); {
+		equals := bytes.IndexByte(f.text[i:], '=')
+		if equals < 0 {
+			return
+		}
+		equals += i
+		from := equals
+		for from > i && (isNameByte(f.text[from-1]) || strings.IndexByte("[]%$:~", f.text[from-1]) >= 0) {
+			from--
+		}
+		i = equals + 1
+		if name := f.text[from:equals]; from < equals && !f.plain(from, min(i+1, len(f.text))) {
+			i = f.parameter(name, i)
+		}
+	}
+}
+
+// parameter hides the value behind an equals sign if its name is that of a secret. It returns where to go on.
+func (f *finder) parameter(name []byte, i int) int {
+	if tag := f.text[i:]; len(tag) > 0 && tag[0] == '"' && isNaming(name) {
+		return f.named(i)
+	}
+	if !f.secret(name) {
+		return i
+	}
+	if i < len(f.text) && (f.text[i] == '"' || f.text[i] == '\'') && !f.d.form {
+		end := endOfString(f.text, i)
+		f.hide(name, i+1, end)
+		return min(end+1, len(f.text))
+	}
+	end := i
+	for end < len(f.text) && !f.endsValue(end) {
+		end++
+	}
+	f.hide(name, i, end)
+	if first, _, list := bytes.Cut(f.text[i:end], []byte(",")); list { // as in the header of a signature
+		f.known.add(string(first), false)
+	}
+	return end
+}
+
+// endsValue reports whether a value without quotes ends before i.
+func (f *finder) endsValue(i int) bool {
+	c := f.text[i]
+	switch {
+	case f.d.form && f.level == 0:
+		return c == '&'
+	case f.d.word == inURL:
+		return c == '&' || c == '#' || isSpace(c)
+	case c == '\\' && i+1 < len(f.text) && strings.IndexByte(`"'nrt`, f.text[i+1]) >= 0: // in a string of JSON
+		return true
+	}
+	return endsWord(c) && c != ',' && c != ')'
+}
+
+// isNaming reports whether an attribute has a name: <input name="csrf" value="…">.
+func isNaming(name []byte) bool {
+	return bytes.EqualFold(name, []byte("name")) || bytes.EqualFold(name, []byte("id")) || bytes.EqualFold(name, []byte("key"))
+}
+
+// named hides the value of a tag whose name is an attribute, which begins at i. It returns where to go on.
+func (f *finder) named(i int) int {
+	end := endOfString(f.text, i)
+	name := f.text[min(i+1, end):end]
+	if len(name) > 200 || !f.secret(name) {
+		return i
+	}
+	tag := f.text[end:min(end+mostHead, len(f.text))]
+	if n := bytes.IndexAny(tag, "<>"); n >= 0 {
+		tag = tag[:n]
+	}
+	for _, attribute := range []string{" value=", " content="} {
+		n := bytes.Index(tag, []byte(attribute))
+		if n < 0 || n+len(attribute) == len(tag) {
+			continue
+		}
+		at := end + n + len(attribute)
+		if quote := f.text[at]; quote == '"' || quote == '\'' {
+			stop := endOfString(f.text, at)
+			f.hide(name, at+1, stop)
+			return min(stop+1, len(f.text))
+		}
+	}
+	return end
+}
+
+// parts looks for fields of a form in parts (RFC 7578).
+func (f *finder) parts() {
+	if f.level > 0 && !bytes.Contains(f.text, []byte("\n")) {
+		return
+	}
+	boundary := []byte("\n--")
+	if bytes.HasPrefix(f.text, []byte("--")) {
+		line, _, _ := bytes.Cut(f.text, []byte("\n"))
+		boundary = append([]byte("\n"), bytes.TrimRight(line, "\r")...)
+	}
+	const field = "form-data;"
+	for i := 0; ; {
+		n := bytes.Index(f.text[i:], []byte(field))
+		if n < 0 {
+			return
+		}
+		i += n + len(field)
+		head, value := f.text[i:min(i+mostHead, len(f.text))], len(f.text)
+		for _, gap := range []string{"\r\n\r\n", "\n\n"} {
+			if n := bytes.Index(head, []byte(gap)); n >= 0 {
+				head, value = head[:n], i+n+len(gap)
+			}
+		}
+		end := len(f.text)
+		if n := bytes.Index(f.text[value:], boundary); n >= 0 {
+			end = value + n
+		}
+		if name := []byte(partName(head)); f.secret(name) {
+			f.hide(name, value, end)
+		}
+		i = max(i, end)
+	}
+}
+
+// partName returns the name of a field, from its head.
+func partName(head []byte) string {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	for attribute := range strings.SplitSeq(string(line), ";") {
+		if name, found := strings.CutPrefix(strings.TrimSpace(attribute), "name="); found {
+			return strings.Trim(name, "\" \r")
+		}
+	}
+	return ""
+}
+
+// elements looks for elements of XML and HTML.
+func (f *finder) elements() {
+	for i := 0; i < len(f.text); {
+		n := bytes.IndexByte(f.text[i:], '<')
+		if n < 0 {
+			return
+		}
+		from := i + n + 1
+		end := from
+		for end < len(f.text) && (isNameByte(f.text[end]) || f.text[end] == ':') {
+			end++
+		}
+		i = end
+		if name := f.text[from:end]; from < end && !f.plain(from-1, end) && f.secret(name) {
+			i = f.element(name, end)
+		}
+	}
+}
+
+// closing returns how elements end behind i: in a string of JSON the slash may be escaped.
+func (f *finder) closing(i int) []byte {
+	for i < len(f.text) {
+		n := bytes.IndexByte(f.text[i:], '<')
+		if n < 0 {
+			break
+		}
+		if i += n + 1; bytes.HasPrefix(f.text[i:], []byte(`\/`)) {
+			return []byte(`<\/`)
+		}
+		if bytes.HasPrefix(f.text[i:], []byte("/")) {
+			break
+		}
+	}
+	return []byte("</")
+}
+
+// element hides the content of an element whose name ends at i. It returns where to go on.
+func (f *finder) element(name []byte, i int) int {
+	n := bytes.IndexByte(f.text[i:], '>')
+	if n < 0 {
+		return len(f.text) // attributes are parameters
+	}
+	i += n + 1
+	if f.text[i-2] == '/' {
+		return i
+	}
+	begin := i
+	open, shut := append([]byte("<"), name...), append(f.closing(i), name...)
+	for depth := 1; ; {
+		end := bytes.Index(f.text[i:], shut)
+		if end < 0 {
+			end = len(f.text)
+			if n := bytes.IndexByte(f.text[begin:], '"'); n >= 0 && f.d.json() { // it cannot go on behind its string
+				end = begin + n
+			}
+			f.hide(name, begin, end)
+			return end
+		}
+		depth += bytes.Count(f.text[i:i+end], open) - 1
+		if i += end; depth <= 0 {
+			f.hide(name, begin, i)
+			return i
+		}
+		i += len(shut)
+	}
+}
