@@ -1,0 +1,277 @@
+package try
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/redact"
+	"github.com/loadctl/loadctl/targets/status"
+)
+
+// Done is what became of a Trial. Its JSON is docs/schema/try.schema.json.
+type Done struct {
+	OK       bool      `json:"ok"`             // no request failed
+	Flow     string    `json:"flow,omitempty"` // "" without flows
+	Slot     uint64    `json:"slot"`
+	Rows     []Row     `json:"rows"`     // of the data files that the flow uses
+	Requests []Request `json:"requests"` // in their order
+	NotSent  []string  `json:"not_sent"` // names of the steps after one that failed
+}
+
+// A Row is one of a data file.
+type Row struct {
+	Data string `json:"data"` // name of the file
+	Row  int64  `json:"row"`  // from 1
+}
+
+// A Request is one that was sent, or tried to.
+type Request struct {
+	Step string `json:"step,omitempty"` // "" without flows
+	OK   bool   `json:"ok"`
+	Hops []Hop  `json:"hops"` // redirects that were followed, and the answer at last; none if nothing is sent
+
+	Status   int      `json:"status"`               // 0 = none
+	Class    string   `json:"class,omitempty"`      // of the failure, as in reports
+	Error    string   `json:"error,omitempty"`      // why there is no whole answer
+	Checks   []Check  `json:"checks"`               // none without a whole answer
+	Takes    []Taken  `json:"takes"`                // the same
+	BytesIn  int64    `json:"bytes_in"`             // of all hops, as are the others
+	BytesOut int64    `json:"bytes_out"`            //
+	Messages int64    `json:"messages,omitempty"`   // over protocols that have them
+	Total    int64    `json:"total_ns"`             // from when the request began
+	Hidden   []string `json:"redacted,omitempty"`   // where secrets are not shown: sent, came
+	Rests    bool     `json:"no_request,omitempty"` // noop: nothing is sent
+
+	name string // of the status
+}
+
+// A Hop is a request and its answer on a connection.
+type Hop struct {
+	Connection int64   `json:"connection"`       // its number, from 1; 0 = there was none
+	Reused     bool    `json:"reused"`           // it had carried a request before
+	Closed     bool    `json:"closed"`           // the server closed it
+	Unsent     bool    `json:"unsent,omitempty"` // nothing of the request was sent
+	Remote     string  `json:"remote,omitempty"` // address; "" = unknown
+	TLS        *TLS    `json:"tls,omitempty"`
+	Times      Times   `json:"times"`
+	Sent       Message `json:"sent"`
+	Came       Message `json:"came"`
+}
+
+// A TLS is targets.TLS.
+type TLS struct {
+	Version  string     `json:"version,omitempty"`
+	Cipher   string     `json:"cipher,omitempty"`
+	Protocol string     `json:"protocol,omitempty"`
+	Server   string     `json:"server_name,omitempty"`
+	Subject  string     `json:"subject,omitempty"`
+	Issuer   string     `json:"issuer,omitempty"`
+	NotAfter *time.Time `json:"not_after,omitempty"`
+	Resumed  bool       `json:"resumed"`
+}
+
+// Times are the phases of a hop, in ns. They follow each other, but names were looked up before the first hop began.
+type Times struct {
+	DNS     int64 `json:"dns_ns"`     // 0 = nothing was looked up, as are the next two
+	Connect int64 `json:"connect_ns"` // of QUIC: its whole handshake
+	TLS     int64 `json:"tls_ns"`
+	Wait    int64 `json:"wait_ns"`                 // until the first byte of the answer, or the end without one
+	Body    int64 `json:"body_ns"`                 // from there to the end
+	First   int64 `json:"first_byte_ns,omitempty"` // from the beginning to the first byte; 0 = none came
+	Total   int64 `json:"total_ns"`
+}
+
+// A Message is what was sent, or what came.
+type Message struct {
+	Start   string           `json:"start,omitempty"` // request line or status line
+	Headers []targets.Header `json:"headers"`
+	Body    string           `json:"body,omitempty"`   // its beginning
+	Base64  bool             `json:"base64,omitempty"` // the body is no text, and written in base64
+	Bytes   int64            `json:"bytes"`            // of the whole body
+	Cut     bool             `json:"cut,omitempty"`    // there is more of it
+
+	raw []byte // the body
+}
+
+// A Check is what a check said.
+type Check struct {
+	Check  string `json:"check"`
+	Passed bool   `json:"passed"`
+	Got    string `json:"got,omitempty"` // what the answer has there
+}
+
+// A Taken is what a step took for later ones.
+type Taken struct {
+	Name  string `json:"name"`
+	From  string `json:"from"`
+	Found bool   `json:"found"`
+	Value string `json:"value,omitempty"` // its beginning
+}
+
+// Err returns why a request failed, and what to do if no answer came; nil if none failed.
+func (d *Done) Err() error {
+	for _, r := range d.Requests {
+		if !r.OK {
+			if advice := probe.AdviseClass(r.Class); advice != "" && r.BytesIn == 0 {
+				return fmt.Errorf("%s; %s", r.failure(), advice)
+			}
+			return errors.New(r.failure())
+		}
+	}
+	return nil
+}
+
+// failure says in one line which request failed, and why.
+func (r Request) failure() string {
+	if r.Step != "" {
+		return "step " + r.Step + " failed: " + r.reason()
+	}
+	return "the request failed: " + r.reason()
+}
+
+// reason says why a request failed.
+func (r Request) reason() string {
+	switch {
+	case r.Error != "":
+		return r.Class + ": " + r.Error
+	case r.Class == targets.ClassStatus:
+		return fmt.Sprintf("status %s is not expected", r.name)
+	case slices.Contains(targets.Classes(), r.Class):
+		return r.Class
+	}
+	for _, c := range r.Checks {
+		if !c.Passed {
+			return "check " + c.Check + found(c.Got)
+		}
+	}
+	for _, t := range r.Takes {
+		if !t.Found {
+			return fmt.Sprintf("take %s: the answer has no %s", t.Name, t.From)
+		}
+	}
+	return r.Class
+}
+
+// found says what an answer has where a check looks.
+func found(got string) string {
+	if got == "" {
+		return ""
+	}
+	return " (found " + got + ")"
+}
+
+// tell tells of a request that has ended.
+func (v *visit) tell(r targets.Result) Request {
+	out := r.Outcome
+	d := Request{
+		OK: out.Class == "", Status: out.Status, Class: out.Class, name: status.Name(out.Status), Hops: []Hop{}, Checks: []Check{}, Takes: []Taken{},
+		BytesIn: out.BytesIn, BytesOut: out.BytesOut, Messages: out.Messages, Total: r.Done - r.Sent,
+	}
+	if r.Exchange == nil {
+		d.Rests = true
+		return d
+	}
+	one := v.steps[r.Call.Step]
+	known := redact.Known{Taken: r.Call.Session.Taken(), Names: one.Taken(), Cells: v.cells}
+	if value := v.Local.Credential.Current(); value != nil {
+		known.Secrets = []string{*value}
+	}
+	var sent, came bool
+	for _, h := range append(v.seen.hops, v.seen.last(r)) {
+		hop, s, c := v.hop(h, known)
+		d.Hops, sent, came = append(d.Hops, hop), sent || s, came || c
+	}
+	if sent {
+		d.Hidden = append(d.Hidden, "sent")
+	}
+	if came {
+		d.Hidden = append(d.Hidden, "came")
+	}
+	d.Hops[len(d.Hops)-1].Unsent = !d.OK && len(d.Hops) == 1 && out.BytesOut == 0
+	d.Error = r.Exchange.Error
+	d.judged(r.Exchange.Checks, one.Takes())
+	return d
+}
+
+// judged notes what checks and takes said. The takes are the last verdicts.
+func (d *Request) judged(all []targets.Verdict, takes []targets.Take) {
+	if all == nil {
+		return
+	}
+	n := len(all) - len(takes)
+	for _, c := range all[:n] {
+		d.Checks = append(d.Checks, Check(c))
+	}
+	for i, t := range takes {
+		d.Takes = append(d.Takes, Taken{t.Name, t.From, all[n+i].Passed, all[n+i].Got})
+	}
+}
+
+// hop tells of a request on a connection, and which secrets are not shown.
+func (v *visit) hop(h hop, known redact.Known) (d Hop, sent, came bool) {
+	r, e := h.result, h.result.Exchange
+	moreSent, moreCame := v.cut(&e.Sent), v.cut(&e.Came) // before secrets change the length
+	if !v.Secrets {
+		sent, came = v.redactor.Exchange(e, known)
+	}
+	return Hop{
+		Connection: r.Connection, Reused: r.Reused, Closed: h.phases.closed, Remote: e.Remote, TLS: tlsOf(e.TLS),
+		Times: h.times(), Sent: messageOf(e.Sent, moreSent), Came: messageOf(e.Came, moreCame),
+	}, sent, came
+}
+
+// times returns the phases.
+func (h hop) times() Times {
+	t := Times{
+		DNS: h.phases.took[targets.PhaseDNS], Connect: h.phases.took[targets.PhaseConnect], TLS: h.phases.took[targets.PhaseTLS],
+		Total: h.result.Done - h.from,
+	}
+	first := h.result.Done
+	if h.result.First > 0 {
+		first = h.result.First
+		t.First = first - h.from
+	}
+	t.Body = h.result.Done - first
+	opened := t.Connect + t.TLS
+	if h.from != h.result.Sent {
+		opened += t.DNS // the server of a redirect is looked up on the way
+	}
+	t.Wait = max(0, first-h.from-opened)
+	return t
+}
+
+// tlsOf returns what is shown of TLS.
+func tlsOf(t *targets.TLS) *TLS {
+	if t == nil {
+		return nil
+	}
+	d := &TLS{Version: t.Version, Cipher: t.Cipher, Protocol: t.Protocol, Server: t.Server, Subject: t.Subject, Issuer: t.Issuer, Resumed: t.Resumed}
+	if !t.NotAfter.IsZero() {
+		d.NotAfter = &t.NotAfter
+	}
+	return d
+}
+
+// cut leaves as much of a body as is shown. It reports whether there was more.
+func (v *visit) cut(m *targets.Message) (more bool) {
+	more = int64(min(len(m.Body), v.Body)) < m.Length
+	m.Body = m.Body[:min(len(m.Body), v.Body)]
+	return more
+}
+
+// messageOf returns what is shown of a message.
+func messageOf(m targets.Message, more bool) Message {
+	d := Message{Start: m.Start, Headers: m.Headers, Body: string(m.Body), Bytes: m.Length, Cut: more, raw: m.Body}
+	if d.Headers == nil {
+		d.Headers = []targets.Header{}
+	}
+	if d.Base64 = m.Binary && d.Body != targets.Redacted; d.Base64 {
+		d.Body = base64.StdEncoding.EncodeToString(m.Body)
+	}
+	return d
+}
