@@ -148,7 +148,7 @@ func TestTryTLS(t *testing.T) {
 	for version, want := range map[string][2]string{"1.1": {"http/1.1", "HTTP/1.1 200 OK"}, "2": {"h2", "HTTP/2 200"}, "auto": {"h2", "HTTP/2 200"}, "3": {"h3", "HTTP/3 200"}} {
 		d := tried(t, cli.CodeGood, append(url, "--cacert", trusted, "--http", version)...)
 		h := d.Requests[0].Hops[0]
-		if s := h.TLS; s == nil || s.Version != "TLS 1.3" || s.Cipher == "" || s.Protocol != want[0] || s.Server != "shop.test" || s.Subject != "CN=test" || s.Issuer != "CN=test authority" || s.NotAfter == nil || s.Resumed || h.Came.Start != want[1] {
+		if s := h.TLS; s == nil || s.Version != "TLS 1.3" || s.Cipher == "" || s.Protocol != want[0] || s.Server != "shop.test" || s.Subject != "CN=test" || s.Issuer != "CN=test authority" || s.NotAfter.IsZero() || s.Resumed || h.Came.Start != want[1] {
 			t.Errorf("--http %s: %+v, %+v", version, h.TLS, h)
 		}
 		if quic := version == "3"; h.Times.Connect == 0 || quic != (h.Times.TLS == 0) {

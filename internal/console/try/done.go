@@ -35,7 +35,7 @@ type Request struct {
 	OK   bool   `json:"ok"`
 	Hops []Hop  `json:"hops"` // redirects that were followed, and the answer at last; none if nothing is sent
 
-	Status   int      `json:"status"`               // 0 = none
+	Status   string   `json:"status,omitempty"`     // "" = none
 	Class    string   `json:"class,omitempty"`      // of the failure, as in reports
 	Error    string   `json:"error,omitempty"`      // why there is no whole answer
 	Checks   []Check  `json:"checks"`               // none without a whole answer
@@ -46,8 +46,6 @@ type Request struct {
 	Total    int64    `json:"total_ns"`             // from when the request began
 	Hidden   []string `json:"redacted,omitempty"`   // where secrets are not shown: sent, came
 	Rests    bool     `json:"no_request,omitempty"` // noop: nothing is sent
-
-	name string // of the status
 }
 
 // A Hop is a request and its answer on a connection.
@@ -65,14 +63,14 @@ type Hop struct {
 
 // A TLS is targets.TLS.
 type TLS struct {
-	Version  string     `json:"version,omitempty"`
-	Cipher   string     `json:"cipher,omitempty"`
-	Protocol string     `json:"protocol,omitempty"`
-	Server   string     `json:"server_name,omitempty"`
-	Subject  string     `json:"subject,omitempty"`
-	Issuer   string     `json:"issuer,omitempty"`
-	NotAfter *time.Time `json:"not_after,omitempty"`
-	Resumed  bool       `json:"resumed"`
+	Version  string    `json:"version,omitempty"`
+	Cipher   string    `json:"cipher,omitempty"`
+	Protocol string    `json:"protocol,omitempty"`
+	Server   string    `json:"server_name,omitempty"`
+	Subject  string    `json:"subject"`
+	Issuer   string    `json:"issuer"`
+	NotAfter time.Time `json:"not_after"`
+	Resumed  bool      `json:"resumed"`
 }
 
 // Times are the phases of a hop, in ns. They follow each other, but names were looked up before the first hop began.
@@ -140,7 +138,7 @@ func (r Request) reason() string {
 	case r.Error != "":
 		return r.Class + ": " + r.Error
 	case r.Class == targets.ClassStatus:
-		return fmt.Sprintf("status %s is not expected", r.name)
+		return fmt.Sprintf("status %s is not expected", r.Status)
 	case slices.Contains(targets.Classes(), r.Class):
 		return r.Class
 	}
@@ -169,8 +167,11 @@ func found(got string) string {
 func (v *visit) tell(r targets.Result) Request {
 	out := r.Outcome
 	d := Request{
-		OK: out.Class == "", Status: out.Status, Class: out.Class, name: status.Name(out.Status), Hops: []Hop{}, Checks: []Check{}, Takes: []Taken{},
+		OK: out.Class == "", Class: out.Class, Hops: []Hop{}, Checks: []Check{}, Takes: []Taken{},
 		BytesIn: out.BytesIn, BytesOut: out.BytesOut, Messages: out.Messages, Total: r.Done - r.Sent,
+	}
+	if out.Status > 0 {
+		d.Status = status.Name(out.Status)
 	}
 	if r.Exchange == nil {
 		d.Rests = true
@@ -250,11 +251,8 @@ func tlsOf(t *targets.TLS) *TLS {
 	if t == nil {
 		return nil
 	}
-	d := &TLS{Version: t.Version, Cipher: t.Cipher, Protocol: t.Protocol, Server: t.Server, Subject: t.Subject, Issuer: t.Issuer, Resumed: t.Resumed}
-	if !t.NotAfter.IsZero() {
-		d.NotAfter = &t.NotAfter
-	}
-	return d
+	shown := TLS(*t)
+	return &shown
 }
 
 // cut leaves as much of a body as is shown. It reports whether there was more.

@@ -78,8 +78,8 @@ func (r Request) text(b *bytes.Buffer) {
 	switch {
 	case !r.OK:
 		printable.Fprintf(b, "FAILED: %s, ", r.reason())
-	case r.Status > 0:
-		printable.Fprintf(b, "ok: %s, ", r.name)
+	case r.Status != "":
+		printable.Fprintf(b, "ok: %s, ", r.Status)
 	default:
 		b.WriteString("ok: ")
 	}
@@ -128,13 +128,7 @@ func (t *TLS) text(b *bytes.Buffer) {
 		}
 		printable.Fprintf(b, ours+"tls      %s, %s, ALPN %s, server name %s, %s\n", t.Version, t.Cipher, cmp.Or(t.Protocol, "none"), cmp.Or(t.Server, "none"), how)
 	}
-	if t.Subject != "" || t.Issuer != "" || t.NotAfter != nil {
-		until := "not known"
-		if t.NotAfter != nil {
-			until = t.NotAfter.UTC().Format(time.DateTime) + " UTC"
-		}
-		printable.Fprintf(b, ours+"server   %s, issued by %s, until %s\n", cmp.Or(t.Subject, "no name"), cmp.Or(t.Issuer, "no name"), until)
-	}
+	printable.Fprintf(b, ours+"server   %s, issued by %s, until %s UTC\n", cmp.Or(t.Subject, "no name"), cmp.Or(t.Issuer, "no name"), t.NotAfter.UTC().Format(time.DateTime))
 }
 
 // text writes the phases that there were.
