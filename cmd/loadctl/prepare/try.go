@@ -25,20 +25,20 @@ func NewTryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "try [URL]",
 		Short: "Send one request, or one flow step by step, and show all of it",
-		Long: `Send one request, or each step of one flow, and show what curl -v would and more: the address, TLS and
-the certificate, what was sent, what came, the time of each phase, what each check said, and what each
-step took from its answer. Give the flags of the run. It needs no Redis.
+		Long: `Send one request, or each step of one flow, and show what curl -v would and more: the address, TLS
+and the certificate, what was sent, what came, the time of each phase, what each check said, and
+what each step took from its answer. Give the flags of the run. It needs no Redis.
 
-The workers' own engine sends it, so the request is that of a run. The steps of a flow follow each other
-at once: their pauses are left out. As in a run, a flow ends with a step that failed. Redirects that
---redirects follows are shown one by one.
+The workers' own engine sends it, so the request is that of a run. The steps of a flow follow each
+other at once: their pauses are left out. As in a run, a flow ends with a step that failed.
+Redirects that --redirects follows are shown one by one.
 
 Secrets are shown as [redacted]: values of headers that are not known to be harmless, and members,
 parameters and columns with the names of secrets. --show-secrets shows all.
 
 The exit code is 0 if all went well, 99 if a request or a check failed, and 104 if the command line
-has to be changed, so that nothing of the run was sent.`,
-		Example: `  loadctl try https://api.example.com/ --http 2 -H 'Authorization: Bearer abc' --check 'json status = "up"'
+has to be changed, so that nothing of the run was sent. See docs/try.md.`,
+		Example: `  loadctl try https://api.example.com/ --http 2 -H @headers --check 'json status = "up"'
   loadctl try --workload shop.yaml --flow buy --row 7`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
