@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -106,11 +107,8 @@ func (f *tryFlags) check(c *cobra.Command, args []string) error {
 		return cli.Config(errors.New("--flow: give the name of a flow"))
 	case f.body < 0 || f.body > try.MostBody:
 		return cli.Config(errors.New("--body-bytes: give 0 to 64KiB"))
-	}
-	for _, name := range f.redact {
-		if empty(name) {
-			return cli.Config(errors.New("--redact: give the name of a header, a parameter or a member"))
-		}
+	case slices.ContainsFunc(f.redact, empty):
+		return cli.Config(errors.New("--redact: give the name of a header, a parameter or a member"))
 	}
 	return nil
 }

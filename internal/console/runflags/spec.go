@@ -92,8 +92,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.schedule.complete(c)
 }
 
-// AddTargetFlags adds only those that say what is requested and how to connect, to a command that sends nothing: Spec then
-// returns a spec with any rate, and asks no server of gRPC. A URL may come as an argument too: see Request.
+// AddTargetFlags adds only those that say what is requested and how to connect, to a command that needs no rate: Spec then
+// returns a spec with any rate, and asks no server of gRPC, unless Sends says so. A URL may come as an argument too: see Request.
 func (f *Spec) AddTargetFlags(c *cobra.Command) {
 	f.AddFlags(&cobra.Command{})
 	f.command, f.standIn = c, true

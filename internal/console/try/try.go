@@ -64,7 +64,7 @@ func (t Trial) Run(ctx context.Context) (*Done, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }() // all has been told
 	seen := &witness{}
 	client.Watch(seen, t.Local.Sample)
 	v := visit{Trial: t, client: client, clock: clock, timeout: w.Timeout, seen: seen, steps: s.Steps(), redactor: redact.New(s, t.Names)}
