@@ -73,11 +73,28 @@ func (s Spec) column(tables Tables, name string, header bool) (func(number uint6
 	if header {
 		err = fitsHeader(table, n)
 	}
-	row := s.Data[i].Picker()
-	if s.mix == nil {
-		return func(number uint64) string { return table.Cell(row(number), n) }, err
+	row := s.mix.Picker(s.Data[i])
+	return func(number uint64) string { return table.Cell(row(number), n) }, err
+}
+
+// Picker returns the function from the number of a slot to the row that it has of a data file. Flows that use the file get
+// its rows in turn. The mix may be nil: then there are no flows.
+func (m *Mix) Picker(d rows.Source) func(number uint64) int64 {
+	row := d.Picker()
+	if m == nil {
+		return row
 	}
-	return func(number uint64) string { return table.Cell(row(s.mix.turn(from, number)), n) }, err
+	return func(number uint64) int64 { return row(m.turn(d.Name, number)) }
+}
+
+// DataOf returns the data files that a flow uses; all of them if there are no flows.
+func (s Spec) DataOf(flow int) []rows.Source {
+	if len(s.Flows) == 0 {
+		return s.Data
+	}
+	one := Spec{Data: s.Data, Flows: s.Flows[flow : flow+1]}
+	unused := one.UnusedData()
+	return slices.DeleteFunc(slices.Clone(s.Data), func(d rows.Source) bool { return slices.Contains(unused, d.Name) })
 }
 
 // noSource is the error that a placeholder names no data file.

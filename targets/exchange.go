@@ -4,8 +4,9 @@ package targets
 type Exchange struct {
 	Sent, Came Message
 	Error      string    // why there is no whole answer; "" if there is one
-	Remote     string    // address of the server; "" = unknown
+	Remote     string    // address of the server, also of one that refused; "" = unknown
 	Opened     int64     // when the connection was opened, ns of the clock of Result; 0 = it was not
+	TLS        *TLS      // nil = it had none, or its handshake did not end
 	Checks     []Verdict // what each check and take said, in their order; nil without a whole answer
 }
 

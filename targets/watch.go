@@ -11,6 +11,13 @@ type Watcher interface {
 	Phase(p Phase, took int64)
 }
 
+// A Follower is a Watcher that hears of redirects too. Each is an exchange of its own, which costs: it is for few requests.
+type Follower interface {
+	Watcher
+	// Followed notes an answer that was a redirect, with its Exchange. The request goes on: r has no Outcome yet.
+	Followed(r Result)
+}
+
 // A Phase is a part of opening a connection, or its end.
 type Phase uint8
 

@@ -56,6 +56,7 @@ func newRootCommand() *cobra.Command {
 		prepare.NewImportCommand(),
 		prepare.NewDemoCommand(),
 		prepare.NewDoctorCommand(redis),
+		prepare.NewTryCommand(),
 		prepare.NewLimitersCommand(),
 		serve.NewUICommand(redis),
 		serve.NewTargetCommand(),

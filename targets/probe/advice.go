@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/resp"
 	"github.com/loadctl/loadctl/targets/wire"
 	"github.com/loadctl/loadctl/targets/ws"
@@ -22,6 +23,23 @@ import (
 func Advise(err error, url string) string {
 	scheme, _, _ := strings.Cut(strings.ToLower(url), ":")
 	return cmp.Or(adviseTrust(err), adviseVersion(err), adviseLogin(err, scheme), adviseProtocol(err, scheme), adviseSilence(err, scheme))
+}
+
+// AdviseClass says the same of a class of failures to reach a server; "" of others.
+func AdviseClass(class string) string {
+	switch class {
+	case targets.ClassDNS:
+		return "check the host in the URL, and the name servers of this machine"
+	case targets.ClassConnect:
+		return "start the server, or check host, port and firewalls"
+	case targets.ClassTimeout:
+		return "check host and port, and whether a firewall drops what is sent"
+	case targets.ClassTLS:
+		return "check the certificates: --cacert for the server's, --cert and --key for one of your own"
+	case targets.ClassEOF, targets.ClassReset:
+		return "check the URL, its port and its scheme (with TLS or without), and the log of the server"
+	}
+	return ""
 }
 
 // adviseTrust says what to do about a certificate that is not accepted, or missing; "" if that is not the error.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/doctor"
@@ -76,17 +75,13 @@ The exit code is 0 if no finding is bad. There may still be warnings.`,
 // doctorFlags say what is checked beside Redis.
 type doctorFlags struct {
 	spec                 runflags.Spec
-	cert, key            string
+	own                  certificate
 	connections, workers int
 }
 
 func (f *doctorFlags) AddFlags(c *cobra.Command) {
 	f.spec.AddTargetFlags(c)
-	own := pflag.NewFlagSet("doctor", pflag.ContinueOnError)
-	own.StringVar(&f.cert, "cert", "", "`FILE` with the client certificate (PEM); it never leaves this machine")
-	own.StringVar(&f.key, "key", "", "`FILE` with the private key for --cert (PEM); it never leaves this machine")
-	cli.Group(own, "Connections")
-	c.Flags().AddFlagSet(own)
+	f.own.AddFlags(c)
 	s := c.Flags()
 	s.IntVar(&f.connections, "max-connections", 1000, "how many connections a worker on this machine will open")
 	s.IntVar(&f.workers, "expect-workers", 0,
@@ -124,14 +119,14 @@ func (f *doctorFlags) diagnose(c *cobra.Command, redis *cli.Redis) ([]doctor.Fin
 
 // aim returns where requests go; nil if there are none.
 func (f *doctorFlags) aim(c *cobra.Command) (*doctor.Aim, error) {
-	if !f.spec.Given(c) && f.cert == "" && f.key == "" {
+	if !f.spec.Given(c) && f.own == (certificate{}) {
 		return nil, nil
 	}
 	described, err := f.spec.Spec(c.InOrStdin())
 	if err != nil {
 		return nil, err
 	}
-	local := targets.Local{Cert: f.cert, Key: f.key, Worker: "doctor", Tables: f.spec.Data().Tables}
+	local := targets.Local{Cert: f.own.cert, Key: f.own.key, Worker: "doctor", Tables: f.spec.Data().Tables}
 	return &doctor.Aim{Spec: described.Target, Local: local}, nil
 }
 

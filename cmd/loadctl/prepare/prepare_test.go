@@ -12,7 +12,7 @@ import (
 // newRootCommand returns loadctl with the commands of this package.
 func newRootCommand() *cobra.Command {
 	redis := &cli.Redis{}
-	return clitest.Loadctl(redis, NewProfileCommand(), NewWorkloadCommand(), NewImportCommand(), NewDemoCommand(), NewDoctorCommand(redis), NewLimitersCommand())
+	return clitest.Loadctl(redis, NewProfileCommand(), NewWorkloadCommand(), NewImportCommand(), NewDemoCommand(), NewDoctorCommand(redis), NewTryCommand(), NewLimitersCommand())
 }
 
 // execute runs loadctl in this process.

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"crypto/tls"
 	"fmt"
 	"strings"
@@ -44,20 +45,10 @@ func days(d time.Duration) string {
 
 // remedyEndpoint says what to do about a server that cannot be used.
 func remedyEndpoint(c probe.Contact) string {
-	if mend := probe.Advise(c.Err, c.URL); mend != "" {
+	if mend := cmp.Or(probe.Advise(c.Err, c.URL), probe.AdviseClass(c.Class)); mend != "" {
 		return mend
 	}
 	switch c.Class {
-	case targets.ClassDNS:
-		return "check the host in the URL, and the name servers of this machine"
-	case targets.ClassConnect:
-		return "start the server, or check host, port and firewalls"
-	case targets.ClassTimeout:
-		return "check host and port, and whether a firewall drops what is sent"
-	case targets.ClassTLS:
-		return "check the certificates: --cacert for the server's, --cert and --key for one of your own"
-	case targets.ClassEOF, targets.ClassReset:
-		return "check the URL, its port and its scheme (with TLS or without), and the log of the server"
 	case targets.ClassProtocol:
 		return misspoken(c)
 	case targets.ClassStatus:

@@ -25,7 +25,7 @@ func (f *Spec) describe(t *targets.Spec) (err error) {
 		return errors.New("--proto: only gRPC needs it; leave it out, or give a --url that begins with grpc://")
 	case len(f.proto.Paths) > 0 && len(f.proto.Names) == 0:
 		return errors.New("--proto-path: give --proto FILE too")
-	case len(t.Methods()) == 0 || f.standIn && len(f.proto.Names) == 0:
+	case len(t.Methods()) == 0 || f.standIn && !f.Sends && len(f.proto.Names) == 0:
 		return nil
 	}
 	ctx := cmp.Or(f.command.Context(), context.Background())

@@ -7,17 +7,17 @@ import (
 	"github.com/loadctl/loadctl/targets/check"
 )
 
-// size is a flag value: a number of bytes, such as 1000000 or 1MB. Its bounds are checked with the rest of the run.
-type size int64
+// Size is a flag value: a number of bytes, such as 1000000 or 1MB. Its bounds are checked with the rest of the run.
+type Size int64
 
 // String implements pflag.Value.
-func (n *size) String() string { return strconv.FormatInt(int64(*n), 10) }
+func (n *Size) String() string { return strconv.FormatInt(int64(*n), 10) }
 
 // Type implements pflag.Value.
-func (n *size) Type() string { return "size" }
+func (n *Size) Type() string { return "size" }
 
 // Set implements pflag.Value.
-func (n *size) Set(s string) error {
+func (n *Size) Set(s string) error {
 	v, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		v, err = check.ParseSize(s)
@@ -25,6 +25,6 @@ func (n *size) Set(s string) error {
 	if err != nil {
 		return fmt.Errorf("%.40q is no number of bytes; write 1000000, or a whole number with B, kB, MB, KiB or MiB, such as 1MB", s)
 	}
-	*n = size(v)
+	*n = Size(v)
 	return nil
 }

@@ -35,6 +35,10 @@ type Spec struct {
 	MinWorkers int64         // the default of --min-workers, set before AddFlags
 	Local      targets.Local // how this machine asks a server what its methods take; may be empty
 
+	// Sends says after AddTargetFlags that the command sends requests, though it needs no rate: then servers of gRPC are asked,
+	// as for a run.
+	Sends bool
+
 	command *cobra.Command
 	set     *pflag.FlagSet
 
@@ -92,8 +96,8 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.schedule.complete(c)
 }
 
-// AddTargetFlags adds only those that say what is requested and how to connect, to a command that sends nothing: Spec then
-// returns a spec with any rate, and asks no server of gRPC. A URL may come as an argument too: see Request.
+// AddTargetFlags adds only those that say what is requested and how to connect, to a command that needs no rate: Spec then
+// returns a spec with any rate, and asks no server of gRPC, unless Sends says so. A URL may come as an argument too: see Request.
 func (f *Spec) AddTargetFlags(c *cobra.Command) {
 	f.AddFlags(&cobra.Command{})
 	f.command, f.standIn = c, true
@@ -135,7 +139,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	f.addTraceFlags(s)
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
-	s.Var((*size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB)")
+	s.Var((*Size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB)")
 	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399, or OK over gRPC)")
 	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
 		". May be repeated. See docs/workloads.md#checks")

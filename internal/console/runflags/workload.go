@@ -80,7 +80,7 @@ func (f *Spec) cookies(t *targets.Spec, place string) error {
 		return nil
 	}
 	t.Cookies = true
-	if f.standIn && !t.Walks() {
+	if f.standIn && !f.Sends && !t.Walks() {
 		t.Redirects = 1 // the run may have --redirects
 	}
 	if err := t.CheckCookies(); err != nil {

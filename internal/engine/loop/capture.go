@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -17,17 +18,23 @@ const mostParts = 32
 
 // A capture keeps what a Watcher may want to see.
 type capture struct {
-	watcher targets.Watcher // nil = none
-	sample  int             // bytes of each body that it wants; −1 = no exchanges
-	last    []byte          // what was read last, of the request that ends now
-	buffers [][]byte        // not in use
-	made    int             // buffers
-	numbers int64           // connections so far
+	watcher  targets.Watcher  // nil = none
+	follower targets.Follower // the same, if it wants redirects; else nil
+	sample   int              // bytes of each body that it wants; −1 = no exchanges
+	last     []byte           // what was read last, of the request that ends now
+	buffers  [][]byte         // not in use
+	made     int              // buffers
+	numbers  int64            // connections so far
 }
 
 // Watch makes w hear of requests and connections. With sample ≥ 0 it gets exchanges, with as many bytes of each body. Call it
 // before the first Send.
-func (c *Client) Watch(w targets.Watcher, sample int) { c.watcher, c.sample = w, sample }
+func (c *Client) Watch(w targets.Watcher, sample int) {
+	c.watcher, c.sample = w, sample
+	if c.follower, _ = w.(targets.Follower); sample < 0 {
+		c.follower = nil
+	}
+}
 
 // keepPart takes bytes of an answer that goes on after them.
 func (c *Client) keepPart(cn *conn, b []byte) {
@@ -81,9 +88,33 @@ func (c *Client) observe(cn *conn, err error) {
 	}
 	seen := wire.Seen{Call: r.Call, Request: cn.sent(), Answer: cn.currentAnswer(), Raw: append(cn.part, c.last...), Took: time.Duration(r.Done - r.Sent), Err: err}
 	r.Exchange = cn.wire.Exchange(seen, c.sample)
-	if on != nil && on.number > 0 {
-		r.Exchange.Opened, r.Exchange.Remote = on.opened, on.peer.String()
+	if r.Exchange.TLS = targets.RefusedTLS(err); on == nil {
+		return
 	}
+	if on.number > 0 {
+		r.Exchange.Opened, r.Exchange.TLS = on.opened, cmp.Or(on.agreed(), r.Exchange.TLS)
+	}
+	if on.number > 0 || on.tried > 0 {
+		r.Exchange.Remote = on.peer.String()
+	}
+}
+
+// followed notes an answer that was a redirect.
+func (c *Client) followed(cn *conn) {
+	c.observe(cn, nil)
+	c.follower.Followed(cn.result)
+	cn.result.Exchange = nil
+}
+
+// agreed returns the TLS of a connection; nil if it has none.
+func (cn *conn) agreed() *targets.TLS {
+	if cn.session != nil && cn.session.h3 != nil {
+		return targets.TLSOf(cn.session.h3.State().TLS)
+	}
+	if state, ok := cn.TLS(); ok {
+		return targets.TLSOf(state)
+	}
+	return nil
 }
 
 // sent returns the request of a conn, as it was filled.

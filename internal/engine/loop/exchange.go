@@ -215,8 +215,11 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(cn.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(cn.out)+earlier.BytesOut
 	next, to := c.next(cn, err)
-	if next == nil {
+	switch {
+	case next == nil:
 		c.observe(cn, err)
+	case c.follower != nil:
+		c.followed(cn)
 	}
 	c.dropKept(cn)
 	cn.release()

@@ -24,7 +24,7 @@ func (c *Client) dial(cn *conn) {
 	}
 	to := known.Addresses[cn.first%len(known.Addresses)]
 	local := c.locals.Next(to.Addr().Is4())
-	cn.began, cn.peer = c.clock.Now(), sockets.PeerAt(to)
+	cn.began, cn.peer, cn.tried = c.clock.Now(), sockets.PeerAt(to), 1
 	c.lookedUp(cn.host)
 	cn.state, cn.dial = securing, c.h3.Dial(to, local, cn.wire.Name, h3Owner{cn, cn.session})
 	c.opening++

@@ -33,6 +33,14 @@ type Conn struct {
 // Secure reports whether there is TLS on the connection.
 func (c *Conn) Secure() bool { return c.secure != nil }
 
+// TLS returns what TLS agreed; false without TLS, or before its handshake is over.
+func (c *Conn) TLS() (tls.ConnectionState, bool) {
+	if c.secure == nil {
+		return tls.ConnectionState{}, false
+	}
+	return c.secure.ConnectionState(), true
+}
+
 // Receive reads data; sockets.WouldBlock if there is none for now. With TLS data may be there that no event will announce,
 // because TLS has read it already: who reads goes on until there is none.
 func (c *Conn) Receive(b []byte) (int, error) {
