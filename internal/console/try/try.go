@@ -17,8 +17,8 @@ package try
 
 import (
 	"cmp"
-	"crypto/rand"
 	"context"
+	"crypto/rand"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/engine/loop"
