@@ -15,11 +15,11 @@ local state = redis.call('HMGET', KEYS[1], 'uid', 'keep')
 if state[1] ~= ARGV[1] then return 'NOSTATE' end
 if #text > most then return 'FULL' end
 -- The field ':bytes' has the sum, so that a call does not depend on how many workers there are.
-local total = tonumber(redis.call('HGET', KEYS[2], ':bytes') or 0) + #text - redis.call('HSTRLEN', KEYS[2], ARGV[2])
+local total = tonumber(redis.call('HGET', KEYS[2], ':bytes') or 0) + #text - #(redis.call('HGET', KEYS[2], ARGV[2]) or '')
 if total > most then
-  local sizes = {}
-  for _, who in ipairs(redis.call('HKEYS', KEYS[2])) do
-    if who ~= ARGV[2] and who ~= ':bytes' then sizes[#sizes + 1] = { who, redis.call('HSTRLEN', KEYS[2], who) } end
+  local sizes, all = {}, redis.call('HGETALL', KEYS[2])
+  for i = 1, #all, 2 do
+    if all[i] ~= ARGV[2] and all[i] ~= ':bytes' then sizes[#sizes + 1] = { all[i], #all[i + 1] } end
   end
   table.sort(sizes, function(a, b) return a[2] > b[2] or a[2] == b[2] and a[1] < b[1] end)
   for _, one in ipairs(sizes) do

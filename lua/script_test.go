@@ -53,6 +53,8 @@ func (b *bench) names(script string) []string {
 		parts += " spec totals snapshots series"
 	case "grant":
 		return []string{b.keys["budget"], "{tag}limiter"}
+	case "samples":
+		return []string{b.keys["budget"], "{tag}samples"}
 	case "snapshot":
 		parts = "budget totals snapshots series spec workers due events laws byload unowned log"
 	}
