@@ -3,12 +3,13 @@ package samples
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"slices"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // Bounds of a set.
@@ -16,7 +17,6 @@ const (
 	MostWhole    = 64        // samples of a worker with more than their times
 	MostBytes    = 256 << 10 // of all samples of a worker
 	MostRunBytes = 4 << 20   // of all samples of a run in Redis
-	leastShare   = 4 << 10   // bytes that a worker may store, however many there are
 	mostDecoded  = 8 << 20   // bytes of an encoded set, from whoever wrote it
 	setVersion   = 1
 
@@ -118,12 +118,16 @@ type encoded struct {
 
 // MarshalBinary encodes a set as compressed JSON.
 func (s Set) MarshalBinary() ([]byte, error) {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	if err := json.NewEncoder(w).Encode(encoded{setVersion, s}); err != nil {
+	text, err := json.Marshal(encoded{setVersion, s})
+	if err != nil {
 		return nil, fmt.Errorf("encode samples: %w", err)
 	}
-	if err := w.Close(); err != nil {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.StatelessCompression) // others take a megabyte of memory each time
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	if err := cmp.Or(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("encode samples: %w", err)
 	}
 	return b.Bytes(), nil
