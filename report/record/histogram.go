@@ -29,12 +29,6 @@ type Histogram struct {
 // NewHistogram returns an empty histogram with 3 significant digits.
 func NewHistogram() *Histogram { return &Histogram{} }
 
-// newDense returns the layout as a plain array of counts (200 kB). Recording is one addition and never allocates, as a
-// hot path needs.
-func newDense() *hdrhistogram.Histogram {
-	return hdrhistogram.New(LowestNS, HighestNS, FullDigits)
-}
-
 // inRange maps a duration into the layout. A negative one, which clock granularity can produce, becomes 0. It reports
 // false above 1 h.
 func inRange(ns int64) (int64, bool) {
@@ -74,13 +68,6 @@ func (h *Histogram) Merge(o *Histogram) {
 		// Nothing can be dropped: the layouts cover the same range, and totals
 		// are bounded when they are decoded.
 		h.Storage().Merge(o.packed)
-	}
-}
-
-// mergeDense adds the bucket counts of a recorder's histogram.
-func (h *Histogram) mergeDense(o *hdrhistogram.Histogram) {
-	if o.TotalCount() > 0 {
-		h.Storage().MergeFrom(o)
 	}
 }
 

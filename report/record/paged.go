@@ -16,14 +16,6 @@ func newPaged() paged { return paged{logarithm: NewHistogram().logarithm()} }
 // pagedCompact returns an empty one for a Compact.
 func pagedCompact() paged { return paged{logarithm: NewCompact().Histogram().logarithm()} }
 
-// withPages returns it with all of its pages, so that recording never allocates.
-func (p paged) withPages() paged {
-	for range indexOf(HighestNS, p.logarithm)/pageBuckets + 1 {
-		p.pages = append(p.pages, new([pageBuckets]uint32))
-	}
-	return p
-}
-
 // record adds a value in ns, in the range of the layout.
 func (p *paged) record(ns int64) {
 	i := indexOf(ns, p.logarithm)

@@ -142,9 +142,9 @@ func (s *Snapshot) InFlight() int64 {
 func (s *Snapshot) Record(r *Recorder) {
 	s.Counts.add(r.counts)
 	s.MostInFlight += r.mostInFlight // in one beat, over all shards
-	s.Latency.mergeDense(r.latency)
-	s.Service.mergeDense(r.service)
-	s.Lag.mergeDense(r.lag)
+	r.latency.addTo(s.Latency)
+	r.service.addTo(s.Service)
+	r.lag.addTo(s.Lag)
 	r.firstByte.addTo(s.FirstByte.Histogram())
 	s.Connections.record(&r.connections)
 	for code, n := range r.status {
@@ -159,7 +159,7 @@ func (s *Snapshot) Record(r *Recorder) {
 		if c.count > 0 {
 			e := s.Class(name)
 			e.Count += c.count
-			e.Latency.mergeDense(c.latency)
+			c.latency.addTo(e.Latency)
 		}
 	}
 	s.addSteps(&r.steps)
