@@ -4,6 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -414,6 +417,18 @@ func evident(o *outputs) {
 	}
 	target.kill(syscall.SIGTERM)
 	o.result(target)
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	traced := "--qps 100 --duration 1s --no-check --trace --trace-url 'https://traces.example/${trace_id}' --expect 404 --url "
+	o.print("loadworker run --run named --insecure " + traced + "https://localhost:" + port + "/")
+	o.result(o.begin(1, "loadworker run --run refused --sample meta "+traced+"http://localhost:1/")) // names are looked up, nothing is connected
+	for _, run := range []string{"named", "refused"} {
+		o.print("loadctl samples " + run)
+	}
 }
 
 // routed is the output of a target with routes, for a run whose requests differ. Each value comes once.
