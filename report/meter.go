@@ -39,7 +39,7 @@ func NewMeter(p pacer.Profile) *Meter {
 // Go makes a request in a new goroutine and records it. due is when it was to be sent; the first call's due is the
 // start of the run.
 //
-// The Meter fills in Due, Sent and Done of the Sample that request returns: Due is due, Sent is when request was called,
+// The Meter fills in Due, Sent and Done of the Finished that request returns: Due is due, Sent is when request was called,
 // and Done is when it returned. What request sets there is ignored. request fills in Status, Class, BytesIn and
 // BytesOut.
 func (m *Meter) Go(due time.Time, request func() record.Finished) {

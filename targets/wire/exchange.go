@@ -139,6 +139,11 @@ func cameOne(m *targets.Message, raw []byte, length int64, body int) {
 	var r http1.Response
 	r.Begin(http1.Limits{Content: body, Fields: true}, false)
 	_, _, err := r.Feed(raw)
+	if r.Status() == 0 && err == nil && bytes.HasPrefix(raw, []byte("HTTP/")) { // the head goes on: what is there has names
+		m.Start, m.Headers = splitHead(string(raw[:bytes.LastIndexByte(raw, '\n')+1]))
+		m.Length = length
+		return
+	}
 	if r.Status() == 0 || err != nil && r.Length() == 0 {
 		show(m, raw, body)
 		return

@@ -23,10 +23,7 @@ func (v *visit) tell(r targets.Result) Request {
 		return d
 	}
 	one := v.steps[r.Call.Step]
-	known := redact.Known{Taken: r.Call.Session.Taken(), Names: one.Taken(), Cells: v.cells}
-	if value := v.Local.Credential.Current(); value != nil {
-		known.Secrets = []string{*value}
-	}
+	known := redact.Known{Taken: r.Call.Session.Taken(), Names: one.Taken(), Cells: v.cells, Secrets: v.Local.Credential.Secrets()}
 	var sent, came bool
 	for _, h := range append(v.seen.hops, v.seen.last(r)) {
 		hop, s, c := v.hop(h, known)

@@ -81,7 +81,7 @@ type visit struct {
 	seen     *observer
 	steps    []targets.Spec // of all flows
 	redactor *redact.Redactor
-	cells    []redact.Cell // that the flow may use
+	cells    []redact.Cell // secrets that the flow may send
 }
 
 // walk sends the steps until one fails.
@@ -119,14 +119,9 @@ func (v *visit) walk(ctx context.Context) (*Done, error) {
 // findRows notes the rows of data files that the flow uses.
 func (v *visit) findRows(d *Done, mix *targets.Mix, flow int) {
 	for _, source := range v.Spec.DataOf(flow) {
-		row := mix.Picker(source)(v.Slot)
-		d.Rows = append(d.Rows, Row{source.Name, row + 1})
-		for i, column := range source.Columns {
-			if table := v.Local.Tables[source.SHA256]; table != nil {
-				v.cells = append(v.cells, redact.Cell{Name: source.Name + "." + column, Value: table.Cell(row, i)})
-			}
-		}
+		d.Rows = append(d.Rows, Row{source.Name, mix.Picker(source)(v.Slot) + 1})
 	}
+	v.cells = v.redactor.Cells(v.Spec, v.Local.Tables)(v.Slot)
 }
 
 // send sends one request, and returns what became of it when it has ended.

@@ -53,6 +53,7 @@ func (c *Client) keepPart(cn *conn, b []byte) {
 			cn.part = make([]byte, 0, most)
 			c.made++
 		default:
+			cn.missed = true
 			return
 		}
 	}
@@ -64,10 +65,21 @@ func (c *Client) keepLast(b []byte) { c.last = b }
 
 // dropKept gives back what was kept of an answer.
 func (c *Client) dropKept(cn *conn) {
-	c.last = nil
+	c.last, cn.missed = nil, false
 	if cn.part != nil {
 		c.buffers, cn.part = append(c.buffers, cn.part[:0]), nil
 	}
+}
+
+// begun returns the beginning of the answer to the request of a conn, as it came; nothing if that was not kept.
+func (c *Client) begun(cn *conn) []byte {
+	switch {
+	case cn.missed:
+		return nil // without what is before it, the rest says nothing, and secrets in it have no names
+	case cn.part != nil && len(cn.part) == wire.MostAnswer(c.sample):
+		return cn.part // there may be a gap before the last bytes
+	}
+	return append(cn.part, c.last...)
 }
 
 // observe notes what is known of a request that has ended with err, and what it exchanged if the Watcher wants that.
@@ -86,7 +98,7 @@ func (c *Client) observe(cn *conn, err error) {
 	if c.sample < 0 || cn.host.names == nil || !c.watcher.Worth(r) {
 		return
 	}
-	seen := wire.Seen{Call: r.Call, Request: cn.sent(), Answer: cn.currentAnswer(), Raw: append(cn.part, c.last...), Took: time.Duration(r.Done - r.Sent), Err: err}
+	seen := wire.Seen{Call: r.Call, Request: cn.sent(), Answer: cn.currentAnswer(), Raw: c.begun(cn), Took: time.Duration(r.Done - r.Sent), Err: err}
 	r.Exchange = cn.wire.Exchange(seen, c.sample)
 	if r.Exchange.TLS = targets.RefusedTLS(err); on == nil {
 		return

@@ -63,6 +63,7 @@ type conn struct {
 	stream  *stream  // the same, if it has ever been a request on one
 
 	part   []byte       // the beginning of an answer that did not come with one read
+	missed bool         // there was no buffer for it
 	number int64        // of the connection, from 1; 0 = it was not opened
 	began  int64        // when the attempt to open it began, or its handshake
 	opened int64        // when a peer accepted it

@@ -2,7 +2,6 @@ package member
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/loadctl/loadctl/internal/engine/worker"
@@ -10,7 +9,6 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/redact"
-	"github.com/loadctl/loadctl/targets/template"
 	"github.com/loadctl/loadctl/targets/trace"
 )
 
@@ -31,13 +29,11 @@ func Evidence(s spec.Spec, local targets.Local) *worker.Evidence {
 		}
 	}
 	secrets := redact.New(s.Target, s.Redact)
-	cells := secretCells(s, local.Tables)
+	cells := secrets.Cells(s.Target, local.Tables)
 	e.Redact = func(x *targets.Exchange, c targets.Call) (sent, came bool) {
-		known := redact.Known{Taken: c.Session.Taken(), Names: steps[c.Step].Taken(), Secrets: local.Credential.Secrets()}
-		for name, cell := range cells {
-			known.Cells = append(known.Cells, redact.Cell{Name: name, Value: string(cell.Append(nil, template.Request{Number: c.Number}))})
-		}
-		return secrets.Exchange(x, known)
+		return secrets.Exchange(x, redact.Known{
+			Taken: c.Session.Taken(), Names: steps[c.Step].Taken(), Cells: cells(c.Number), Secrets: local.Credential.Secrets(),
+		})
 	}
 	if s.Target.Traced() {
 		ids := trace.New(local.Trace)
@@ -45,23 +41,6 @@ func Evidence(s spec.Spec, local targets.Local) *worker.Evidence {
 	}
 	e.URL = func(c targets.Call, x *targets.Exchange) string { return urlOf(steps[c.Step].URL, x) }
 	return e
-}
-
-// secretCells returns the columns of data files that hold secrets: by their names, or as the run says.
-func secretCells(s spec.Spec, tables targets.Tables) map[string]template.Text {
-	cells, parse := map[string]template.Text{}, s.Target.Parser(tables)
-	for _, d := range s.Target.Data {
-		for _, column := range d.Columns {
-			name := d.Name + "." + column
-			if !targets.SecretName(column) && !slices.ContainsFunc(s.Redact, func(r string) bool { return strings.EqualFold(r, column) }) {
-				continue
-			}
-			if text, err := parse("${"+name+"}", targets.SaltHeaders); err == nil {
-				cells[name] = text
-			}
-		}
-	}
-	return cells
 }
 
 // pooled returns names as the counts have them: those after the first ones are one.
