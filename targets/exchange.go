@@ -1,8 +1,11 @@
 package targets
 
+import "github.com/loadctl/loadctl/targets/check"
+
 // An Exchange is what a request sent and what came back, as far as it is known. It holds secrets: print it redacted.
 type Exchange struct {
 	Sent, Came Message
+	Scheme     string    // http or https, after redirects; "" for other protocols
 	Error      string    // why there is no whole answer; "" if there is one
 	Remote     string    // address of the server, also of one that refused; "" = unknown
 	Opened     int64     // when the connection was opened, ns of the clock of Result; 0 = it was not
@@ -20,8 +23,4 @@ type Message struct {
 }
 
 // A Verdict is what a check or a take said about an answer.
-type Verdict struct {
-	Check  string // as it was written
-	Passed bool
-	Got    string // what was found instead, or what was taken; "" = nothing
-}
+type Verdict = check.Verdict

@@ -1,12 +1,16 @@
 package targets
 
-// A Watcher hears from an engine what happens beside results. The engine's goroutine calls it, so it must be fast.
+// A Watcher chooses requests whose exchanges it wants. The engine's goroutine calls it, so it must be fast.
 type Watcher interface {
 	// Worth reports whether the exchange of a request that has ended is wanted. r is complete but for Exchange.
 	Worth(r *Result) bool
 	// Holds returns from which time on an answer that begins is wanted, ns of the clock of r; 0 if r is wanted in any case. r
 	// has begun, and has only what is known then. It is for protocols whose answers are kept from their head on or not at all.
 	Holds(r *Result) int64
+}
+
+// Phases hears how long parts of opening connections took. The engine's goroutine calls it.
+type Phases interface {
 	// Phase notes a phase of a connection, which took so many ns.
 	Phase(p Phase, took int64)
 }

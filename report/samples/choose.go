@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 	"slices"
+	"time"
 )
 
 // How many of each kind are kept.
@@ -92,7 +93,7 @@ func most(why string) int {
 func compare(why string, a, b *Sample, closed bool) int {
 	switch why {
 	case First:
-		return cmp.Or(a.Due.Compare(b.Due), identity(a, b))
+		return cmp.Or(a.ended().Compare(b.ended()), identity(a, b))
 	case Slow:
 		return cmp.Or(cmp.Compare(b.Latency, a.Latency), identity(a, b))
 	}
@@ -106,6 +107,9 @@ func (s *Sample) key(closed bool) uint64 {
 	}
 	return key(s.Ordinal, 0)
 }
+
+// ended returns when the request ended.
+func (s *Sample) ended() time.Time { return s.Due.Add(time.Duration(s.Latency)) }
 
 // identity orders samples that are alike otherwise.
 func identity(a, b *Sample) int {

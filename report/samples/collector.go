@@ -6,17 +6,24 @@ import (
 	"sync"
 )
 
-// A Collector chooses the samples of one shard of a worker. One goroutine calls Worth and Add; any may call Set.
+// A Collector keeps the samples of a worker. Any goroutine may use it.
 type Collector struct {
+	steps  []string // names by index
 	salt   uint64
 	limits Limits
-	seen   []*stepSeen // by index of the step; equal names share one
 
 	mu      sync.Mutex
 	set     Set
 	enough  int // samples, until some are forgotten
 	bytes   int // of all samples
 	changes int64
+}
+
+// A Chooser says which requests of one shard of a worker are worth keeping, and gives them to its Collector. It is for one
+// goroutine.
+type Chooser struct {
+	to   *Collector
+	seen []*stepSeen // by index of the step; equal names share one
 }
 
 // stepSeen is what Worth needs to know of a step. It outlives samples that Limits have pushed out: else their successors
@@ -36,15 +43,20 @@ type classSeen struct {
 // NewCollector returns an empty Collector of a worker whose workload has steps with these names; none for one request. closed says
 // that it is a closed loop.
 func NewCollector(worker string, steps []string, closed bool, l Limits) *Collector {
-	k := &Collector{limits: l, set: Set{Closed: closed}}
-	if closed {
-		k.salt = salt(worker)
-	}
+	c := &Collector{steps: steps, limits: l, set: Set{Closed: closed}}
 	if len(steps) == 0 {
-		steps = []string{""}
+		c.steps = []string{""}
 	}
-	known := map[string]*stepSeen{}
-	for _, name := range steps {
+	if closed {
+		c.salt = salt(worker)
+	}
+	return c
+}
+
+// Chooser returns a Chooser for one more shard.
+func (c *Collector) Chooser() *Chooser {
+	k, known := &Chooser{to: c}, map[string]*stepSeen{}
+	for _, name := range c.steps {
 		if known[name] == nil {
 			known[name] = &stepSeen{slow: bottom[int64]{most: slowest}, good: bottom[uint64]{most: randoms}, failed: map[string]*classSeen{}}
 		}
@@ -54,20 +66,23 @@ func NewCollector(worker string, steps []string, closed bool, l Limits) *Collect
 }
 
 // Worth reports whether a request is one to keep. latency is in ns. It takes no lock and allocates nothing.
-func (k *Collector) Worth(step int, class string, ordinal uint64, latency int64) bool {
+func (k *Chooser) Worth(step int, class string, ordinal uint64, latency int64) bool {
 	seen := k.seen[step]
 	if seen.slow.admits(-latency) {
 		return true
 	}
 	if class == "" {
-		return seen.good.admits(key(ordinal, k.salt))
+		return seen.good.admits(key(ordinal, k.to.salt))
 	}
 	c := seen.failed[class]
-	return c == nil || c.firsts < firsts || c.random.admits(key(ordinal, k.salt))
+	if c == nil {
+		return len(seen.failed) < mostClasses
+	}
+	return c.firsts < firsts || c.random.admits(key(ordinal, k.to.salt))
 }
 
 // Holds returns the latency in ns from which on a good request is worth keeping; 0 if it is worth that in any case.
-func (k *Collector) Holds(step int, ordinal uint64) int64 {
+func (k *Chooser) Holds(step int, ordinal uint64) int64 {
 	slow := &k.seen[step].slow
 	if k.Worth(step, "", ordinal, math.MinInt64+1) {
 		return 0
@@ -76,24 +91,29 @@ func (k *Collector) Holds(step int, ordinal uint64) int64 {
 }
 
 // Add keeps a sample of the step with this index, and forgets those that are less worth.
-func (k *Collector) Add(step int, s Sample) {
+func (k *Chooser) Add(step int, s Sample) {
 	k.note(k.seen[step], &s)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.changes++
-	k.set.Samples = append(k.set.Samples, s)
-	k.bytes += s.size()
-	if len(k.set.Samples) > k.enough || k.limits.Bytes > 0 && k.bytes > k.limits.Bytes*5/4 {
-		k.tidy()
+	k.to.add(s)
+}
+
+// add keeps a sample.
+func (c *Collector) add(s Sample) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes++
+	c.set.Samples = append(c.set.Samples, s)
+	c.bytes += s.size()
+	if len(c.set.Samples) > c.enough || c.limits.Bytes > 0 && c.bytes > c.limits.Bytes*5/4 {
+		c.tidy()
 	}
 }
 
 // tidy forgets what is not kept. That takes as long as many requests, so it waits until there is much to forget.
-func (k *Collector) tidy() {
-	k.set = k.set.Within(k.limits)
-	k.enough, k.bytes = 2*len(k.set.Samples)+tidied, 0
-	for i := range k.set.Samples {
-		k.bytes += k.set.Samples[i].size()
+func (c *Collector) tidy() {
+	c.set = c.set.Within(c.limits)
+	c.enough, c.bytes = 2*len(c.set.Samples)+tidied, 0
+	for i := range c.set.Samples {
+		c.bytes += c.set.Samples[i].size()
 	}
 }
 
@@ -101,10 +121,10 @@ func (k *Collector) tidy() {
 const tidied = 32
 
 // note notes what the next requests have to surpass.
-func (k *Collector) note(seen *stepSeen, s *Sample) {
+func (k *Chooser) note(seen *stepSeen, s *Sample) {
 	seen.slow.add(-s.Latency)
 	if s.Class == "" {
-		seen.good.add(key(s.Ordinal, k.salt))
+		seen.good.add(key(s.Ordinal, k.to.salt))
 		return
 	}
 	c := seen.failed[s.Class]
@@ -113,8 +133,11 @@ func (k *Collector) note(seen *stepSeen, s *Sample) {
 		seen.failed[s.Class] = c
 	}
 	c.firsts++
-	c.random.add(key(s.Ordinal, k.salt))
+	c.random.add(key(s.Ordinal, k.to.salt))
 }
+
+// mostClasses bounds the classes of failures of a step: servers choose some of their names.
+const mostClasses = 64
 
 // A bottom holds the smallest of all values, in order.
 type bottom[T int64 | uint64] struct {
@@ -134,9 +157,9 @@ func (b *bottom[T]) add(v T) {
 }
 
 // Set returns what is kept, and how often it has changed. The samples must not be changed.
-func (k *Collector) Set() (Set, int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.tidy()
-	return k.set, k.changes
+func (c *Collector) Set() (Set, int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tidy()
+	return c.set, c.changes
 }

@@ -1,6 +1,9 @@
 package samples
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // A Sample is one request that ended. Its texts hold no secrets.
 type Sample struct {
@@ -89,6 +92,21 @@ func (s *Sample) size() int {
 
 // Whole reports whether more than its times were kept.
 func (s *Sample) Whole() bool { return s.Request != nil }
+
+// shortBody is how much of a body stays if there is no room for more, in bytes.
+const shortBody = 1 << 10
+
+// cut shortens bodies.
+func (s *Sample) cut() {
+	for _, m := range []**Message{&s.Request, &s.Response} {
+		if *m == nil || len((*m).Body) <= shortBody {
+			continue
+		}
+		short := **m // others may share it
+		short.Body, short.Cut = strings.ToValidUTF8(short.Body[:shortBody], ""), true
+		*m = &short
+	}
+}
 
 // strip forgets all but numbers.
 func (s *Sample) strip() { s.URL, s.Request, s.Response, s.Checks, s.Error = "", nil, nil, nil, "" }

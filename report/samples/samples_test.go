@@ -16,7 +16,7 @@ func request(rng *rand.Rand, ordinal uint64) Sample {
 	classes := []string{"", "", "", "status", "timeout"}
 	s := Sample{
 		Ordinal: ordinal, Worker: fmt.Sprint("w", rng.IntN(3)), Step: []string{"a", "b"}[rng.IntN(2)], Class: classes[rng.IntN(len(classes))],
-		Due: time.UnixMicro(int64(ordinal) * 100).UTC(), Latency: rng.Int64N(1_000_000),
+		Due: time.UnixMicro(int64(ordinal) * 100).UTC(), Latency: rng.Int64N(90_000), // they end in the order in which they are due
 	}
 	s.Request = &Message{Start: "GET / HTTP/1.1", Body: strings.Repeat("x", rng.IntN(100))}
 	return s
@@ -25,12 +25,13 @@ func request(rng *rand.Rand, ordinal uint64) Sample {
 // collect gives requests to the collectors of their workers, and returns what these keep.
 func collect(all []Sample, closed bool, l Limits) []Set {
 	steps := []string{"a", "b"}
-	collectors := map[string]*Collector{}
-	for _, s := range all {
+	collectors, choosers := map[string]*Collector{}, map[string][2]*Chooser{}
+	for i, s := range all {
 		if collectors[s.Worker] == nil {
-			collectors[s.Worker] = NewCollector(s.Worker, steps, closed, l)
+			c := NewCollector(s.Worker, steps, closed, l)
+			collectors[s.Worker], choosers[s.Worker] = c, [2]*Chooser{c.Chooser(), c.Chooser()}
 		}
-		c, step := collectors[s.Worker], slices.Index(steps, s.Step)
+		c, step := choosers[s.Worker][i%2], slices.Index(steps, s.Step)
 		if c.Worth(step, s.Class, s.Ordinal, s.Latency) {
 			c.Add(step, s)
 		}
@@ -165,7 +166,7 @@ func TestBounds(t *testing.T) {
 
 // TestWorthIsRare: what pushes nothing out is not worth its cost, even if bounds have pushed out its like before.
 func TestWorthIsRare(t *testing.T) {
-	c := NewCollector("w", nil, false, Limits{Whole: 1, Bytes: 2000})
+	c := NewCollector("w", nil, false, Limits{Whole: 1, Bytes: 2000}).Chooser()
 	n := 0
 	for i := range uint64(100_000) {
 		class := []string{"status", "check a", "check b", "timeout"}[i%4]
@@ -185,7 +186,7 @@ func TestWorthIsRare(t *testing.T) {
 // TestHolds: what Holds says is what Worth will say of a good request.
 func TestHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	c := NewCollector("w", []string{"a", "b"}, false, Limits{})
+	c := NewCollector("w", []string{"a", "b"}, false, Limits{}).Chooser()
 	for i := range uint64(3000) {
 		latency, from := rng.Int64N(1000), c.Holds(0, i)
 		if worth := c.Worth(0, "", i, latency); worth != (latency >= from) {

@@ -67,6 +67,9 @@ func within(kept []ranked, l Limits) []Sample {
 	var all []Sample
 	for _, r := range kept {
 		s := r.Sample
+		if s.size() > room/2 {
+			s.cut() // else a few large bodies would push out all others
+		}
 		if size := s.size(); s.Whole() && whole > 0 && size <= room {
 			whole, room = whole-1, room-size
 		} else if s.strip(); !slices.Contains(s.Why, Slow) {

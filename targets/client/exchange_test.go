@@ -63,6 +63,7 @@ func watch(t *testing.T, spec targets.Spec, requests int, body int, clock *pacer
 	defer c.Close()
 	watcher := &curious{map[targets.Phase][]time.Duration{}}
 	c.Watch(watcher, body)
+	c.Time(watcher)
 	var all []targets.Result
 	for i := range requests {
 		for now := c.Now(); !c.Send(now, now, targets.Call{Number: uint64(i)}); now = c.Now() {

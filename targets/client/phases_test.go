@@ -193,7 +193,7 @@ func TestConnectIsTrue(t *testing.T) {
 	}()
 	results, watched, at := timed(t, targets.Spec{URL: "tcp://" + to.String(), Body: []byte("x"), Reply: "any"}, 1)
 	took, want := watched.phases[targets.PhaseConnect][0], await.Receive(t, "a connection", accepted).Sub(at(results[0].Sent))
-	if took < 100*time.Millisecond || results[0].Outcome.Class != "" {
+	if took <= 0 || await.Acceptance() && took < 100*time.Millisecond || results[0].Outcome.Class != "" {
 		t.Errorf("connected after %v: %+v", took, results[0].Outcome)
 	}
 	if off := took - want; await.Acceptance() && (off > time.Millisecond || off < -time.Millisecond) {
@@ -203,7 +203,6 @@ func TestConnectIsTrue(t *testing.T) {
 
 // TestHandshakeIsTrue: a handshake of TLS takes as long as the server says; in the acceptance run within a millisecond.
 func TestHandshakeIsTrue(t *testing.T) {
-	const delay = 40 * time.Millisecond
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.StartTLS() // for its certificate
 	defer server.Close()
@@ -211,7 +210,7 @@ func TestHandshakeIsTrue(t *testing.T) {
 	var mu sync.Mutex
 	at := echotest.Listen(t, "127.0.0.1:0", func(c net.Conn) {
 		began := time.Now()
-		time.Sleep(delay)
+		time.Sleep(40 * time.Millisecond)
 		secure := tls.Server(c, server.TLS)
 		if secure.Handshake() != nil {
 			return
@@ -229,9 +228,6 @@ func TestHandshakeIsTrue(t *testing.T) {
 	defer mu.Unlock()
 	var off []time.Duration
 	for i, d := range watched.phases[targets.PhaseTLS] {
-		if d < delay {
-			t.Errorf("a handshake of %v", d)
-		}
 		off = append(off, (d - took[i]).Abs())
 	}
 	if slices.Sort(off); len(off) != requests || await.Acceptance() && off[requests/2] > time.Millisecond {

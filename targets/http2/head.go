@@ -137,9 +137,7 @@ func (c *Conn) endBlock(s *Stream) {
 		s.goal = s.goal[:0]
 	default:
 		s.status, s.length = b.code, b.length
-		if s.limits.Hold.Keeps(s.status, s.first) {
-			s.limits.Content = max(s.limits.Content, s.limits.Hold.Bytes)
-		}
+		s.hold()
 		if !redirects(s.status) {
 			s.goal = s.goal[:0]
 		}

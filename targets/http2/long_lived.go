@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"golang.org/x/net/http2"
+
+	"github.com/loadctl/loadctl/targets/http1"
 )
 
 // ErrOver says that the server ended a stream that stays open, and with it the request that it carried. Its trailers
@@ -50,9 +52,9 @@ func (s *Stream) ask() {
 // awaits reports whether a message that begins now may be the reply: nobody answers what was not sent.
 func (s *Stream) awaits() bool { return s.longLived.asks && len(s.body) == 0 }
 
-// Resume begins a request on the stream of its kind that was used last; nil if none is kept. Its owner is for the caller to
-// set. The body of r must stay as it is until the request is over, or was canceled.
-func (c *Conn) Resume(r *Request) *Stream {
+// Resume begins a request on the stream of its kind that was used last; nil if none is kept. Of l only Content and Hold count.
+// Its owner is for the caller to set. The body of r must stay as it is until the request is over, or was canceled.
+func (c *Conn) Resume(r *Request, l http1.Limits) *Stream {
 	if r.LongLived == nil || c.Leaving() {
 		return nil
 	}
@@ -61,7 +63,7 @@ func (c *Conn) Resume(r *Request) *Stream {
 			continue
 		}
 		c.kept = slices.Delete(c.kept, i, i+1)
-		s.longLived.kept, s.at, s.body = false, c.total, r.body
+		s.longLived.kept, s.at, s.body, s.limits.Content, s.limits.Hold = false, c.total, r.body, l.Content, l.Hold
 		s.ask()
 		c.queue(s)
 		return s

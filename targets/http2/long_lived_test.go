@@ -62,11 +62,11 @@ func TestLasting(t *testing.T) {
 		t.Errorf("%d messages, %d streams", s.Messages(), c.Streams())
 	}
 	c.Keep(s)
-	if c.Streams() != 0 || c.Kept() != 1 || c.Resume(asking(t, next(), "other kind")) != nil {
+	if c.Streams() != 0 || c.Kept() != 1 || c.Resume(asking(t, next(), "other kind"), talkLimits) != nil {
 		t.Error("it is not kept, or for others too")
 	}
 	feed(http2test.Data(1, framed(strings.Repeat("long", 30))+framed("late push")[:8], false)) // longer than a reply may be
-	if c.Resume(asking(t, kind, "two")) != s || c.Resume(asking(t, kind, "three")) != nil {
+	if c.Resume(asking(t, kind, "two"), talkLimits) != s || c.Resume(asking(t, kind, "three")) != nil {
 		t.Fatal("it is not resumed, or twice")
 	}
 	feed(http2test.Data(1, framed("late push")[8:]+framed("early"), false)) // nothing was sent yet
@@ -112,7 +112,7 @@ func TestLongLivedWritten(t *testing.T) {
 	}
 	c.Keep(s)
 	c.Feed(http2test.Frame(8, 0, 1, []byte{0, 0, 0, 50}))
-	if c.Resume(asking(t, kind, "again")) != s || flushed(c) == 0 || c.Replied() != s {
+	if c.Resume(asking(t, kind, "again"), talkLimits) != s || flushed(c) == 0 || c.Replied() != s {
 		t.Error("the second message")
 	}
 }
@@ -146,7 +146,7 @@ func TestLastingEnds(t *testing.T) {
 			}
 			c.Keep(s)
 			if !kept {
-				c.Resume(asking(t, kind, "two"))
+				c.Resume(asking(t, kind, "two"), talkLimits)
 				if x.written {
 					flushed(c)
 				}
@@ -157,7 +157,7 @@ func TestLastingEnds(t *testing.T) {
 			got := c.Ended()
 			switch {
 			case kept && errors.Is(x.want, http1.ErrBody): // nobody waits for it
-			case kept && (got != nil || c.Kept() != 0 || c.Resume(asking(t, kind, "two")) != nil):
+			case kept && (got != nil || c.Kept() != 0 || c.Resume(asking(t, kind, "two"), talkLimits) != nil):
 				t.Errorf("%s: a stream that carries nothing ended, or is resumed", x.name)
 			case !kept && (got != s || !errors.Is(s.Err(), x.want) || (s.Out() > 0) != x.written || c.Streams() != 0):
 				t.Errorf("%s: %p ended with %v, %d out", x.name, got, s.Err(), s.Out())

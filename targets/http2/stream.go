@@ -51,8 +51,18 @@ func (s *Stream) begin(id uint32, r *Request, l http1.Limits) {
 
 // begun notes when the answer began.
 func (s *Stream) begun(at int64) {
-	if s.first == 0 {
-		s.first = at
+	if s.first != 0 {
+		return
+	}
+	if s.first = at; s.status != 0 { // a reply on a stream that stays open
+		s.hold()
+	}
+}
+
+// hold keeps more of the answer than was asked for, if it is one of those.
+func (s *Stream) hold() {
+	if s.limits.Hold.Keeps(s.status, s.first) {
+		s.limits.Content = max(s.limits.Content, s.limits.Hold.Bytes)
 	}
 }
 

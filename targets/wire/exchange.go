@@ -69,9 +69,7 @@ func text(b []byte, cut bool) bool {
 // verdicts returns what checks and takes say of a whole answer.
 func (e *expectation) verdicts(seen Seen) (all []targets.Verdict) {
 	a := e.view(seen.Answer)
-	for _, v := range e.checks.Verdicts(a, seen.Took) {
-		all = append(all, targets.Verdict(v))
-	}
+	all = e.checks.Verdicts(a, seen.Took)
 	for _, t := range e.takes {
 		value, found := t.From(a)
 		all = append(all, targets.Verdict{Check: t.class, Passed: found, Got: check.Cut(value)})
@@ -82,6 +80,7 @@ func (e *expectation) verdicts(seen Seen) (all []targets.Verdict) {
 // httpExchange is Exchange for HTTP and gRPC.
 func (w *Wire) httpExchange(e *targets.Exchange, seen Seen, body int) {
 	version := w.version()
+	e.Scheme = w.scheme
 	head, sent, _ := bytes.Cut(seen.Request, []byte("\r\n\r\n"))
 	e.Sent.Start, e.Sent.Headers = splitHead(string(head))
 	if version != "" {
@@ -139,9 +138,11 @@ func cameOne(m *targets.Message, raw []byte, length int64, body int) {
 	var r http1.Response
 	r.Begin(http1.Limits{Content: body, Fields: true}, false)
 	_, _, err := r.Feed(raw)
-	if r.Status() == 0 && err == nil && bytes.HasPrefix(raw, []byte("HTTP/")) { // the head goes on: what is there has names
-		m.Start, m.Headers = splitHead(string(raw[:bytes.LastIndexByte(raw, '\n')+1]))
-		m.Length = length
+	if r.Status() == 0 && bytes.HasPrefix(raw, []byte("HTTP/")) { // the head goes on, or is wrong: what is there has names
+		head, rest, _ := bytes.Cut(raw[:bytes.LastIndexByte(raw, '\n')+1], []byte("\r\n\r\n"))
+		m.Start, m.Headers = splitHead(string(head))
+		show(m, rest, body)
+		m.Length = max(m.Length, length)
 		return
 	}
 	if r.Status() == 0 || err != nil && r.Length() == 0 {
@@ -192,7 +193,7 @@ func (m *messages) exchange(e *targets.Exchange, seen Seen, body int) {
 	lastMessage(&e.Sent, seen.Request, true, body)
 	lastMessage(&e.Came, seen.Raw, false, body)
 	if seen.Err == nil && m.answers {
-		e.Checks = m.expect.verdicts(seen)
+		e.Checks, e.Came.Length = m.expect.verdicts(seen), seen.Answer.Length()
 	}
 }
 
@@ -209,7 +210,12 @@ func lastMessage(m *targets.Message, raw []byte, masked bool, body int) {
 			break
 		}
 	}
-	if m.Body == nil && len(raw) > 0 {
+	switch {
+	case m.Body != nil || len(raw) == 0:
+	case r.Begun(): // it is longer than what was kept
+		show(m, r.Content(), body)
+		m.Length = max(m.Length, r.Length())
+	default:
 		show(m, raw, body)
 	}
 }

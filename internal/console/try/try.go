@@ -68,6 +68,7 @@ func (t Trial) Run(ctx context.Context) (*Done, error) {
 	defer func() { _ = client.Close() }() // all has been told
 	seen := &observer{}
 	client.Watch(seen, t.Body)
+	client.Time(seen)
 	v := visit{Trial: t, client: client, clock: clock, timeout: w.Timeout, seen: seen, steps: s.Steps(), redactor: redact.New(s, t.Names)}
 	return v.walk(ctx)
 }

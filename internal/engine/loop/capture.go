@@ -19,6 +19,7 @@ const mostParts = 32
 // A capture keeps what a Watcher may want to see.
 type capture struct {
 	watcher  targets.Watcher  // nil = none
+	phases   targets.Phases   // nil = nobody wants to know
 	follower targets.Follower // the same, if it wants redirects; else nil
 	sample   int              // bytes of each body that it wants; −1 = no exchanges
 	last     []byte           // what was read last, of the request that ends now
@@ -27,14 +28,17 @@ type capture struct {
 	numbers  int64            // connections so far
 }
 
-// Watch makes w hear of requests and connections. With sample ≥ 0 it gets exchanges, with as many bytes of each body. Call it
-// before the first Send.
+// Watch gives w the exchanges that it wants, with so many bytes of each body; none if that is negative. Call it before the
+// first Send.
 func (c *Client) Watch(w targets.Watcher, sample int) {
 	c.watcher, c.sample = w, sample
 	if c.follower, _ = w.(targets.Follower); sample < 0 {
 		c.follower = nil
 	}
 }
+
+// Time tells p of phases of connections. Call it before the first Send.
+func (c *Client) Time(p targets.Phases) { c.phases = p }
 
 // keepPart takes bytes of an answer that goes on after them.
 func (c *Client) keepPart(cn *conn, b []byte) {
@@ -62,6 +66,15 @@ func (c *Client) keepPart(cn *conn, b []byte) {
 
 // keepLast takes the last bytes of an answer. They stay valid until end.
 func (c *Client) keepLast(b []byte) { c.last = b }
+
+// scratch returns a buffer for what is thrown away, at least a byte. The last bytes of an answer are not in it, if they can be
+// spared.
+func (c *Client) scratch() []byte {
+	if n := len(c.last); n < len(c.buf) {
+		return c.buf[n:]
+	}
+	return c.buf
+}
 
 // dropKept gives back what was kept of an answer.
 func (c *Client) dropKept(cn *conn) {
@@ -154,16 +167,16 @@ func (c *Client) limits(r *conn) http1.Limits {
 // phase notes a phase of a connection that began at some time. It returns when it ended.
 func (c *Client) phase(p targets.Phase, began int64) int64 {
 	now := c.clock.Now()
-	if c.watcher != nil {
-		c.watcher.Phase(p, now-began)
+	if c.phases != nil {
+		c.phases.Phase(p, now-began)
 	}
 	return now
 }
 
 // hungUp notes that a server closed a connection.
 func (c *Client) hungUp() {
-	if c.watcher != nil {
-		c.watcher.Phase(targets.PhaseClosed, 0)
+	if c.phases != nil {
+		c.phases.Phase(targets.PhaseClosed, 0)
 	}
 }
 
@@ -176,11 +189,11 @@ func (c *Client) numbered(cn *conn) {
 
 // lookedUp notes the lookups of a host's name.
 func (c *Client) lookedUp(h *host) {
-	if c.watcher == nil || h.names == nil {
+	if c.phases == nil || h.names == nil {
 		return
 	}
 	for took, ok := h.names.Took(); ok; took, ok = h.names.Took() {
-		c.watcher.Phase(targets.PhaseDNS, int64(took))
+		c.phases.Phase(targets.PhaseDNS, int64(took))
 	}
 }
 

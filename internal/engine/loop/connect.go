@@ -103,8 +103,8 @@ func (c *Client) secured() {
 		}
 		cn := c.conns[h.Index]
 		c.opening--
-		if h.TLS > 0 && c.watcher != nil {
-			c.watcher.Phase(targets.PhaseTLS, int64(h.TLS))
+		if h.TLS > 0 && c.phases != nil {
+			c.phases.Phase(targets.PhaseTLS, int64(h.TLS))
 		}
 		messages, err := cn.Finish(h)
 		if err != nil {

@@ -178,7 +178,7 @@ func (c *Client) nothingToRead(cn *conn) bool {
 // drained reports whether there is nothing to read, not even a close. A byte that it reads is lost, and so is the
 // connection.
 func (c *Client) drained(cn *conn) bool {
-	_, err := cn.Socket.Receive(c.buf[:1])
+	_, err := cn.Socket.Receive(c.scratch()[:1])
 	return sockets.Blocked(err)
 }
 

@@ -108,7 +108,7 @@ func (c *Client) beginStream(r *conn) {
 
 // attach gives a request a stream of HTTP/2: one that is kept, or a new one.
 func (sn *session) attach(r *conn, request *http2.Request, l http1.Limits) {
-	s := sn.h2.Resume(request)
+	s := sn.h2.Resume(request, l)
 	if r.stream.resumed = s != nil; r.stream.resumed {
 		r.stream.http, s.Owner = s, r
 		return

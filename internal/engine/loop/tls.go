@@ -80,7 +80,7 @@ func (c *Client) settled(cn *conn) bool {
 	case cn.discards():
 		return c.discard(cn)
 	}
-	return cn.Settled(c.buf)
+	return cn.Settled(c.scratch())
 }
 
 // closeGracefully closes a connection that carries no request. With TLS it says so, if there is room for that.

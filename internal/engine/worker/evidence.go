@@ -22,6 +22,7 @@ type Evidence struct {
 // A watched client tells what happens to requests and connections.
 type watched interface {
 	Watch(w targets.Watcher, sample int)
+	Time(p targets.Phases)
 }
 
 // An observer keeps the evidence of a shard.
@@ -29,25 +30,27 @@ type observer struct {
 	*Evidence
 	worker  string
 	shard   *shard
-	kept    *samples.Collector
+	kept    *samples.Chooser
 	numbers bool // the client gives no exchanges
 }
 
 // observe makes the shards keep evidence, as far as their clients help.
 func (e *engine) observe() {
-	limits := samples.Limits{Whole: samples.MostWhole, Bytes: samples.MostBytes / e.Shards}
+	if e.Evidence != nil {
+		limits := samples.Limits{Whole: samples.MostWhole, Bytes: samples.MostBytes}
+		e.publisher.samples = samples.NewCollector(e.ID, e.Evidence.Steps, e.Closed, limits)
+	}
 	for _, s := range e.shards {
 		client, ok := s.client.(watched)
+		if ok {
+			client.Time(phases{s})
+		}
 		if e.Evidence == nil {
-			if ok {
-				client.Watch(&observer{shard: s}, -1)
-			}
 			continue
 		}
-		w := &observer{e.Evidence, e.ID, s, samples.NewCollector(e.ID, e.Evidence.Steps, e.Closed, limits), !ok || e.Evidence.Body < 0}
-		s.observer = w
+		s.observer = &observer{e.Evidence, e.ID, s, e.publisher.samples.Chooser(), !ok || e.Evidence.Body < 0}
 		if ok {
-			client.Watch(w, e.Evidence.Body)
+			client.Watch(s.observer, e.Evidence.Body)
 		}
 	}
 }
@@ -65,9 +68,12 @@ func (w *observer) Holds(r *targets.Result) int64 {
 	return 0
 }
 
-// Phase implements targets.Watcher.
-func (w *observer) Phase(p targets.Phase, took int64) {
-	r := w.shard.recorder
+// phases records those of the connections of a shard.
+type phases struct{ *shard }
+
+// Phase implements targets.Phases.
+func (s phases) Phase(p targets.Phase, took int64) {
+	r := s.recorder
 	switch p {
 	case targets.PhaseDNS:
 		r.LookedUp(took)

@@ -12,6 +12,7 @@ import (
 	"github.com/loadctl/loadctl/internal/outage"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 const (
@@ -56,8 +57,9 @@ type publisher struct {
 	series   record.Series
 	seq      uint64
 	failures outage.Series
-	sampled  int64 // when evidence was published, ns of the local clock; 0 = not yet
-	away     int64 // since when nothing could be published, µs of the Redis clock; 0 = the last attempt succeeded
+	samples  *samples.Collector // nil = no evidence is kept
+	sampled  int64              // when evidence was published, ns of the local clock; 0 = not yet
+	away     int64              // since when nothing could be published, µs of the Redis clock; 0 = the last attempt succeeded
 }
 
 // snapshot returns an empty one of this worker.
@@ -133,7 +135,7 @@ func (p *publisher) run(quit <-chan struct{}) {
 			p.schedule.Tried(err)
 			p.trouble(err)
 			if err == nil {
-				p.publishSamples(attemptTimeout)
+				p.publishSamples(attemptTimeout, false)
 			}
 		case <-quit:
 			return
@@ -247,14 +249,13 @@ func (p *publisher) finish(ctx context.Context, gone bool) {
 		err = persist(ctx, share, attempt)
 	}
 	if err == nil {
-		p.sampled = 0
-		p.publishSamples(publishTimeout)
+		p.publishSamples(publishTimeout, true)
 		p.trouble(nil)
 	} else {
 		p.log.Warn("could not publish the last snapshot; the report in Redis lacks it", "err", err)
 	}
 	if keeper, ok := p.journal.(Keeper); ok {
-		kept, _ := p.samples()
+		kept, _ := p.evidence()
 		keeper.Keep(p.started(), p.total, p.series.Points(), kept, err == nil)
 	}
 }

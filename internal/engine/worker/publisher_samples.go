@@ -14,15 +14,20 @@ const (
 	sampleLatest = 10 * time.Second
 )
 
-// publishSamples publishes the evidence, if it is time for that. It is tried once: the next time has all of it too.
-func (p *publisher) publishSamples(patience time.Duration) {
+// publishSamples publishes the evidence, if it is time for that. It is tried once: the next time has all of it too. At the end
+// it is published in any case: other processes may have taken its room.
+func (p *publisher) publishSamples(patience time.Duration, last bool) {
 	journal, ok := p.journal.(SampleJournal)
 	now := p.clock.Now()
-	if !ok || len(p.shards) == 0 || p.shards[0].observer == nil || p.sampled > 0 && now-p.sampled < min(max((now-p.began)/10, int64(sampleEvery)), int64(sampleLatest)) {
+	pause := min(max((now-p.began)/10, int64(sampleEvery)), int64(sampleLatest))
+	if !ok || p.samples == nil || !last && p.sampled > 0 && now-p.sampled < pause {
 		return
 	}
 	p.sampled = now
-	all, version := p.samples()
+	all, version := p.evidence()
+	if last {
+		version++
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := journal.PublishSamples(ctx, all, version, p.total.Processes); err != nil {
@@ -30,14 +35,10 @@ func (p *publisher) publishSamples(patience time.Duration) {
 	}
 }
 
-// samples returns the evidence of all shards, and how often it has changed.
-func (p *publisher) samples() (all samples.Set, version int64) {
-	var sets []samples.Set
-	for _, s := range p.shards {
-		if s.observer != nil {
-			set, changes := s.observer.kept.Set()
-			sets, version = append(sets, set), version+changes
-		}
+// evidence returns what the worker has kept, and how often that has changed.
+func (p *publisher) evidence() (samples.Set, int64) {
+	if p.samples == nil {
+		return samples.Set{}, 0
 	}
-	return samples.Merge(sets...), version
+	return p.samples.Set()
 }

@@ -63,6 +63,9 @@ func urlOf(template string, x *targets.Exchange) string {
 	if len(part) != 3 {
 		return targets.RedactURL(template)
 	}
+	if x.Scheme != "" && strings.HasPrefix(scheme, "http") {
+		scheme = x.Scheme
+	}
 	host, _, _ := strings.Cut(rest, "/")
 	host = host[strings.LastIndex(host, "@")+1:]
 	for _, h := range x.Sent.Headers {

@@ -1,0 +1,63 @@
+package member
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
+)
+
+// TestURLOf: the URL of a sample is where its request went, and has no user and no secrets.
+func TestURLOf(t *testing.T) {
+	for _, c := range []struct{ template, start, host, scheme, want string }{
+		{"http://u:p@h:8080/a/${ordinal}?token=x", "GET /a/7?token=redacted HTTP/1.1", "h:8080", "http", "http://h:8080/a/7?token=redacted"},
+		{"http://h/login", "GET /next HTTP/1.1", "other:1", "https", "https://other:1/next"}, // after a redirect
+		{"https://h/a", "GET /a HTTP/2", "name", "https", "https://name/a"},
+		{"grpc://h:1/s.S/M", "POST /s.S/M HTTP/2", "", "http", "grpc://h:1/s.S/M"},
+		{"redis://u:p@h:6379/1", "", "", "", "redis://redacted@h:6379/1"},
+		{"tcp://h:1", "", "", "", "tcp://h:1"},
+	} {
+		x := &targets.Exchange{Scheme: c.scheme, Sent: targets.Message{Start: c.start}}
+		if c.host != "" {
+			x.Sent.Headers = []targets.Header{{Name: "Host", Value: c.host}}
+		}
+		if got := urlOf(c.template, x); got != c.want {
+			t.Errorf("%s after %s: %s, want %s", c.template, c.start, got, c.want)
+		}
+	}
+}
+
+// TestPooled: steps beyond those that are counted apart are one, as in the counts.
+func TestPooled(t *testing.T) {
+	names := []string{"a", "a"}
+	for i := range 40 {
+		names = append(names, fmt.Sprint("step-", i))
+	}
+	got := pooled(slices.Clone(names))
+	if n := len(slices.Compact(slices.Sorted(slices.Values(got)))); n != record.MaxSteps+1 || got[1] != "a" || got[41] != record.OtherStep {
+		t.Errorf("%d names: %v", n, got)
+	}
+}
+
+// TestEvidence: what a run says is kept, and of which steps.
+func TestEvidence(t *testing.T) {
+	flows := []targets.Flow{{Name: "buy", Steps: []targets.Step{{Name: "a", URL: "http://h/a"}, {Name: "b", URL: "http://h/b"}}}, {Name: "look", Steps: []targets.Step{{Name: "c", URL: "http://h/c"}}}}
+	for _, c := range []struct {
+		spec spec.Spec
+		body int
+	}{
+		{spec.Spec{}, spec.DefaultSampleBody}, {spec.Spec{SampleBody: spec.NoSampleBody}, 0}, {spec.Spec{SampleBody: 5}, 5}, {spec.Spec{Sample: spec.SampleMeta}, -1},
+	} {
+		c.spec.Target.Flows = flows
+		e := Evidence(c.spec, targets.Local{})
+		if e.Body != c.body || fmt.Sprint(e.Steps, e.Flows) != "[a b c] [buy buy look]" {
+			t.Errorf("%+v: %+v", c.spec.Sample, e)
+		}
+	}
+	if e := Evidence(spec.Spec{Sample: spec.SampleNone}, targets.Local{}); e != nil {
+		t.Errorf("%+v", e)
+	}
+}
