@@ -66,7 +66,7 @@ func TestLasting(t *testing.T) {
 		t.Error("it is not kept, or for others too")
 	}
 	feed(http2test.Data(1, framed(strings.Repeat("long", 30))+framed("late push")[:8], false)) // longer than a reply may be
-	if c.Resume(asking(t, kind, "two"), talkLimits) != s || c.Resume(asking(t, kind, "three")) != nil {
+	if c.Resume(asking(t, kind, "two"), talkLimits) != s || c.Resume(asking(t, kind, "three"), talkLimits) != nil {
 		t.Fatal("it is not resumed, or twice")
 	}
 	feed(http2test.Data(1, framed("late push")[8:]+framed("early"), false)) // nothing was sent yet
