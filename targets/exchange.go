@@ -22,5 +22,9 @@ type Message struct {
 	Binary  bool     // the body is no text
 }
 
+// Cut reports whether the body is longer than what is known of it. It is true of a message as it was read: one that was
+// redacted may have a body of any length.
+func (m *Message) Cut() bool { return int64(len(m.Body)) < m.Length }
+
 // A Verdict is what a check or a take said about an answer.
 type Verdict = check.Verdict

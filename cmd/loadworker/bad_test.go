@@ -126,6 +126,8 @@ func badNumbers() []mistake {
 		{[]string{"-n", "4503599627370496"}, "--requests: give the number"},
 		{[]string{"--redirects", "21"}, "redirects: must be 0 to 20"},
 		{[]string{"--redirects", "-1"}, "redirects: must be 0 to 20"},
+		{[]string{"--sample-body", "-1"}, "--sample-body: give 0 to 64KiB"},
+		{[]string{"--sample-body", "64KiB", "--sample-body", "65537"}, "--sample-body: give 0 to 64KiB"},
 		{[]string{"--body-limit", "-1"}, "body limit: must not be negative; 0 means"},
 		{[]string{"-1"}, "-1: nothing here is negative"},
 	}

@@ -60,8 +60,8 @@ func (s Set) Within(l Limits) Set {
 	return Set{within(choose(slices.Clone(s.Samples), s.Closed), l), s.Closed}
 }
 
-// within returns the samples within bounds, in the order in which they were due. Times alone are not counted: there are at
-// most ten of each step.
+// within returns the samples within bounds, in the order in which they were due. The times of the slowest are not counted:
+// there are at most ten of each step. A run may keep no more than the times of any request: the others count as whole ones.
 func within(kept []ranked, l Limits) []Sample {
 	room, whole := cmp.Or(l.Bytes, math.MaxInt), cmp.Or(l.Whole, math.MaxInt)
 	var all []Sample
@@ -70,9 +70,10 @@ func within(kept []ranked, l Limits) []Sample {
 		if s.size() > room/2 {
 			s.cut() // else a few large bodies would push out all others
 		}
-		if size := s.size(); s.Whole() && whole > 0 && size <= room {
+		slow := slices.Contains(s.Why, Slow)
+		if size := s.size(); (s.Whole() || !slow) && whole > 0 && size <= room {
 			whole, room = whole-1, room-size
-		} else if s.strip(); !slices.Contains(s.Why, Slow) {
+		} else if s.strip(); !slow {
 			continue
 		}
 		all = append(all, s)

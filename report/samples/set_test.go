@@ -31,3 +31,35 @@ func TestDecodeFew(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestTimesAlone: a run that keeps no more than times has the failed requests too, and those that went well.
+func TestTimesAlone(t *testing.T) {
+	k := NewCollector("w", nil, false, Limits{Whole: MostWhole, Bytes: MostBytes})
+	for i := range 1000 {
+		s := Sample{Ordinal: uint64(i), Worker: "w", Due: time.Unix(int64(i), 0), Latency: 5}
+		if i%50 == 49 {
+			s.Class, s.Latency = "status", 1
+		}
+		k.Add(0, s)
+	}
+	all, _ := k.Set()
+	text, err := all.Encode(MostBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := new(Set)
+	if err := read.UnmarshalBinary(text); err != nil {
+		t.Fatal(err)
+	}
+	kept := map[string]int{}
+	for _, s := range Merge(*read, Set{}).Samples {
+		for _, why := range s.Why {
+			kept[why+" "+s.Class]++
+		}
+	}
+	for why, n := range map[string]int{"first status": firsts, "random status": randoms, "good ": randoms, "slow ": slowest} {
+		if kept[why] != n {
+			t.Errorf("%s: %d, want %d (%v)", why, kept[why], n, kept)
+		}
+	}
+}

@@ -28,8 +28,8 @@ func (f *samplingFlags) set(s *spec.Spec, flags *pflag.FlagSet) {
 	}
 	switch {
 	case !flags.Changed("sample-body"):
-	case f.body == 0:
-		s.SampleBody = spec.NoSampleBody
+	case f.body <= 0: // less than 0 is less than NoSampleBody, which the spec refuses
+		s.SampleBody = f.body + spec.NoSampleBody
 	case f.body != spec.DefaultSampleBody || s.Sample != "":
 		s.SampleBody = f.body
 	}

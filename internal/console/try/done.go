@@ -112,13 +112,24 @@ type Taken struct {
 func (d *Done) Err() error {
 	for _, r := range d.Requests {
 		if !r.OK {
-			if advice := probe.AdviseClass(r.Class); advice != "" && r.BytesIn == 0 {
+			if advice := r.advice(); advice != "" {
 				return fmt.Errorf("%s; %s", r.failure(), advice)
 			}
 			return errors.New(r.failure())
 		}
 	}
 	return nil
+}
+
+// advice says what to do about a request without an answer; "" if some of it came, or if nothing is known.
+func (r Request) advice() string {
+	switch {
+	case r.BytesIn > 0:
+		return ""
+	case r.Class == targets.ClassTimeout && r.BytesOut > 0: // a firewall lets no connection be opened
+		return "it was sent, and no answer came in time: give it a longer --timeout, see the log of the server, or check host, port and --reply"
+	}
+	return probe.AdviseClass(r.Class)
 }
 
 // failure says in one line which request failed, and why.

@@ -116,12 +116,13 @@ func (w *observer) keep(r *targets.Result) {
 // describe adds what the request exchanged.
 func (w *observer) describe(s *samples.Sample, r *targets.Result) {
 	e := r.Exchange
+	sentCut, cameCut := e.Sent.Cut(), e.Came.Cut() // before Redact, which makes bodies longer or shorter
 	sent, came := w.Redact(e, r.Call)
 	s.Error, s.Connection.Remote, s.URL = e.Error, e.Remote, w.URL(r.Call, e)
 	if e.Opened > 0 {
 		s.Connection.Age = max(0, r.Done-e.Opened)
 	}
-	s.Request, s.Response = message(&e.Sent, sent), message(&e.Came, came)
+	s.Request, s.Response = message(&e.Sent, sentCut, sent), message(&e.Came, cameCut, came)
 	if e.Came.Start == "" && e.Came.Length == 0 && len(e.Came.Body) == 0 {
 		s.Response = nil
 	}
@@ -134,8 +135,8 @@ func (w *observer) describe(s *samples.Sample, r *targets.Result) {
 const mostOfHead = 8 << 10
 
 // message returns a message as it is kept.
-func message(m *targets.Message, redacted bool) *samples.Message {
-	k := &samples.Message{Start: m.Start[:min(len(m.Start), mostOfHead)], Length: m.Length, Cut: int64(len(m.Body)) < m.Length, Secrets: redacted, Hex: m.Binary}
+func message(m *targets.Message, cut, redacted bool) *samples.Message {
+	k := &samples.Message{Start: m.Start[:min(len(m.Start), mostOfHead)], Length: m.Length, Cut: cut, Secrets: redacted, Hex: m.Binary}
 	room := mostOfHead
 	for _, h := range m.Headers {
 		if room -= len(h.Name) + len(h.Value); room < 0 {

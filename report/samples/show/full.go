@@ -25,7 +25,7 @@ func inFull(b *bytes.Buffer, s *samples.Sample) {
 	}
 	printable.Fprintf(b, "result      %s", outcome)
 	if s.Status != 0 {
-		printable.Fprintf(b, ", status %d", s.Status)
+		printable.Fprintf(b, ", status %s", status(s))
 	}
 	if s.Error != "" {
 		printable.Fprintf(b, ": %s", s.Error)

@@ -136,3 +136,15 @@ func TestChoose(t *testing.T) {
 		t.Error(got, err)
 	}
 }
+
+// TestStatusOfGRPC: people read the name of a status of gRPC, as everywhere.
+func TestStatusOfGRPC(t *testing.T) {
+	s := show.Selection{Run: "x", Samples: []samples.Sample{{Worker: "w", Why: []string{samples.First}, Class: "status", Status: 6, URL: "grpc://h/a.B/C"}}}
+	if text := rendered(t, "text", s); !strings.Contains(text, "  NOT_FOUND  ") {
+		t.Error(text)
+	}
+	s.Whole = true
+	if text := rendered(t, "text", s); !strings.Contains(text, "\nresult      failed, class status, status NOT_FOUND\n") {
+		t.Error(text)
+	}
+}

@@ -5,13 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/report/units"
+	codes "github.com/loadctl/loadctl/targets/status"
 )
 
 // Text writes a table for people, or each sample in full.
@@ -57,7 +57,7 @@ func status(s *samples.Sample) string {
 	if s.Status == 0 {
 		return "-"
 	}
-	return strconv.Itoa(s.Status)
+	return codes.Name(s.Status)
 }
 
 // firstByte returns when the first byte came; a dash = none came, or nobody knows.
