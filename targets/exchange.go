@@ -9,6 +9,8 @@ type Exchange struct {
 	Error      string    // why there is no whole answer; "" if there is one
 	Remote     string    // address of the server, also of one that refused; "" = unknown
 	Opened     int64     // when the connection was opened, ns of the clock of Result; 0 = it was not
+	Connect    int64     // how long connecting took, ns; 0 = unknown, or it was not opened
+	Handshake  int64     // the same of TLS
 	TLS        *TLS      // nil = it had none, or its handshake did not end
 	Checks     []Verdict // what each check and take said, in their order; nil without a whole answer
 }

@@ -58,6 +58,9 @@ the same bytes again. A FILE is an archive, as report --out NAME.loadctl writes 
 			if err != nil {
 				return cli.Config(fmt.Errorf("samples: %w", err))
 			}
+			if len(found.all) > 0 && len(chosen) == 0 {
+				printable.Fprintf(c.ErrOrStderr(), "%s has no such sample: no request that was kept failed\n", found.run)
+			}
 			return writeSamples(c, &out, show.Selection{
 				Run: found.run, Samples: chosen, Whole: wanted.Ordinal != nil, Program: c.Root().Name(), Version: c.Root().Version,
 			})

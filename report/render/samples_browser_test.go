@@ -108,7 +108,7 @@ func TestHTMLKeepsSamplesText(t *testing.T) {
 	r := sampled(t)
 	i := slices.IndexFunc(r.Samples, func(s samples.Sample) bool { return s.Class == "protocol" })
 	r.Samples[i].Response.Body = strings.Repeat(reporttest.Hostile, 64<<10/len(reporttest.Hostile))
-	r.Samples[i].Status = 200
+	r.Samples[i].Status = "200"
 	file, _ := htmlOf(t, r)
 	o := opened{t, browsertest.Start(t).Open(t, file, browsertest.Look{Width: 400, Height: 800})}
 	browsertest.Value[float64](o.Tab, whenDrawn)

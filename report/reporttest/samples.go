@@ -2,6 +2,7 @@ package reporttest
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/loadctl/loadctl/report/samples"
@@ -36,12 +37,20 @@ func Samples() []samples.Sample {
 	return all
 }
 
+// answered returns a status as samples have it.
+func answered(status int) string {
+	if status == 0 {
+		return ""
+	}
+	return strconv.Itoa(status)
+}
+
 // sample is a request that went well.
 func sample(ordinal uint64, step string, status int, latency int64, why ...string) samples.Sample {
 	const lag = 40_000
 	id := fmt.Sprintf("%032x", ordinal*0x9e3779b97f4a7c15)
 	return samples.Sample{
-		Ordinal: ordinal, Worker: fmt.Sprintf("host-%d", 1+ordinal%2), Step: step, Flow: "buy", Why: why, Status: status,
+		Ordinal: ordinal, Worker: fmt.Sprintf("host-%d", 1+ordinal%2), Step: step, Flow: "buy", Why: why, Status: answered(status),
 		Due: time.Date(2026, 1, 2, 3, 4, 5, 678_900_000, time.UTC).Add(time.Duration(ordinal) * 5 * time.Millisecond),
 		Lag: lag, FirstByte: latency / 2, Service: latency - lag, Latency: latency, BytesIn: 1_500, BytesOut: 120,
 		Connection: samples.Connection{Number: int64(1 + ordinal%5), Reused: ordinal > 100, Age: int64(ordinal) * 5_000_000, Remote: "192.0.2.7:8080"},

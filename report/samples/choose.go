@@ -9,9 +9,10 @@ import (
 
 // How many of each kind are kept.
 const (
-	firsts  = 3  // of a class of failures and step
-	randoms = 5  // the same, and good ones of a step
-	slowest = 10 // of a step
+	firsts     = 3  // of a class of failures and step
+	randoms    = 5  // the same, and good ones of a step
+	slowest    = 10 // of a step
+	mostTraced = 3  // of a step, the slowest
 )
 
 // A group is what samples are compared in.
@@ -47,6 +48,9 @@ func choose(all []Sample, closed bool) []ranked {
 		s := &all[i]
 		s.Why = nil
 		groups[group{Slow, s.Step, ""}] = append(groups[group{Slow, s.Step, ""}], i)
+		if s.Traced {
+			groups[group{Traced, s.Step, ""}] = append(groups[group{Traced, s.Step, ""}], i)
+		}
 		if s.Class == "" {
 			groups[group{Good, s.Step, ""}] = append(groups[group{Good, s.Step, ""}], i)
 			continue
@@ -85,6 +89,8 @@ func most(why string) int {
 		return firsts
 	case Slow:
 		return slowest
+	case Traced:
+		return mostTraced
 	}
 	return randoms
 }
@@ -94,7 +100,7 @@ func compare(why string, a, b *Sample, closed bool) int {
 	switch why {
 	case First:
 		return cmp.Or(a.ended().Compare(b.ended()), identity(a, b))
-	case Slow:
+	case Slow, Traced:
 		return cmp.Or(cmp.Compare(b.Latency, a.Latency), identity(a, b))
 	}
 	return cmp.Or(cmp.Compare(a.key(closed), b.key(closed)), identity(a, b))

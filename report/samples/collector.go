@@ -22,14 +22,16 @@ type Collector struct {
 // A Chooser says which requests of one shard of a worker are worth keeping, and gives them to its Collector. It is for one
 // goroutine.
 type Chooser struct {
-	to   *Collector
-	seen []*stepSeen // by index of the step; equal names share one
+	to     *Collector
+	traced func(ordinal uint64) bool // the endpoint is asked to record its trace; nil = of none
+	seen   []*stepSeen               // by index of the step; equal names share one
 }
 
 // stepSeen is what Worth needs to know of a step. It outlives samples that Limits have pushed out: else their successors
 // would cost time again and again.
 type stepSeen struct {
 	slow   bottom[int64]  // latencies, negated
+	traced bottom[int64]  // the same of requests whose traces are recorded
 	good   bottom[uint64] // keys
 	failed map[string]*classSeen
 }
@@ -53,12 +55,13 @@ func NewCollector(worker string, steps []string, closed bool, l Limits) *Collect
 	return c
 }
 
-// Chooser returns a Chooser for one more shard.
-func (c *Collector) Chooser() *Chooser {
-	k, known := &Chooser{to: c}, map[string]*stepSeen{}
+// Chooser returns a Chooser for one more shard. traced says of which requests the endpoint is asked to record the traces; nil =
+// of none.
+func (c *Collector) Chooser(traced func(ordinal uint64) bool) *Chooser {
+	k, known := &Chooser{to: c, traced: traced}, map[string]*stepSeen{}
 	for _, name := range c.steps {
 		if known[name] == nil {
-			known[name] = &stepSeen{slow: bottom[int64]{most: slowest}, good: bottom[uint64]{most: randoms}, failed: map[string]*classSeen{}}
+			known[name] = &stepSeen{slow: bottom[int64]{most: slowest}, traced: bottom[int64]{most: mostTraced}, good: bottom[uint64]{most: randoms}, failed: map[string]*classSeen{}}
 		}
 		k.seen = append(k.seen, known[name])
 	}
@@ -68,7 +71,7 @@ func (c *Collector) Chooser() *Chooser {
 // Worth reports whether a request is one to keep. latency is in ns. It takes no lock and allocates nothing.
 func (k *Chooser) Worth(step int, class string, ordinal uint64, latency int64) bool {
 	seen := k.seen[step]
-	if seen.slow.admits(-latency) {
+	if seen.slow.admits(-latency) || k.traced != nil && seen.traced.admits(-latency) && k.traced(ordinal) {
 		return true
 	}
 	if class == "" {
@@ -83,11 +86,15 @@ func (k *Chooser) Worth(step int, class string, ordinal uint64, latency int64) b
 
 // Holds returns the latency in ns from which on a good request is worth keeping; 0 if it is worth that in any case.
 func (k *Chooser) Holds(step int, ordinal uint64) int64 {
-	slow := &k.seen[step].slow
 	if k.Worth(step, "", ordinal, math.MinInt64+1) {
 		return 0
 	}
-	return 1 - slow.values[slow.most-1]
+	seen := k.seen[step]
+	from := 1 - seen.slow.values[slowest-1]
+	if k.traced != nil && k.traced(ordinal) {
+		from = min(from, 1-seen.traced.values[mostTraced-1])
+	}
+	return from
 }
 
 // Add keeps a sample of the step with this index, and forgets those that are less worth.
@@ -123,6 +130,9 @@ const tidied = 32
 // note notes what the next requests have to surpass.
 func (k *Chooser) note(seen *stepSeen, s *Sample) {
 	seen.slow.add(-s.Latency)
+	if s.Traced {
+		seen.traced.add(-s.Latency)
+	}
 	if s.Class == "" {
 		seen.good.add(key(s.Ordinal, k.to.salt))
 		return

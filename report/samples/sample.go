@@ -12,7 +12,7 @@ type Sample struct {
 	Step    string   `json:"step,omitempty"`   // "" without a workload
 	Why     []string `json:"why"`              // reasons to keep it, of those below
 	Class   string   `json:"class,omitempty"`  // of its failure; "" = it went well
-	Status  int      `json:"status,omitempty"` // of the protocol; 0 = none
+	Status  string   `json:"status,omitempty"` // of the protocol, of gRPC its name; "" = none
 	Error   string   `json:"error,omitempty"`  // why there is no whole answer
 
 	Due       time.Time `json:"due"`                     // when it was due
@@ -28,6 +28,7 @@ type Sample struct {
 	Response   *Message   `json:"response,omitempty"` // nil = the same, or nothing came
 	Checks     []Check    `json:"checks,omitempty"`
 	TraceID    string     `json:"trace_id,omitempty"` // "" = requests carry none
+	Traced     bool       `json:"traced,omitempty"`   // the endpoint was asked to record the trace
 	Flow       string     `json:"flow,omitempty"`     // "" without a workload
 	URL        string     `json:"url,omitempty"`      // whole and redacted, without user and password; of an address for tcp, udp, redis and ws
 }
@@ -38,6 +39,7 @@ const (
 	Random = "random" // chosen by chance among those of its class
 	Slow   = "slow"   // one of the slowest of its step
 	Good   = "good"   // chosen by chance among those that went well
+	Traced = "traced" // one of the slowest of its step whose traces the endpoint was asked to record
 )
 
 // A Connection is what carried a request.
@@ -46,6 +48,10 @@ type Connection struct {
 	Reused bool   `json:"reused"`           // it had carried a request before
 	Age    int64  `json:"age_ns,omitempty"` // how long it had been open when the request ended
 	Remote string `json:"remote,omitempty"` // address of the server
+
+	// How long opening it for this request took, a part of its service time. 0 = it was open, or there is no such phase.
+	Connect int64 `json:"connect_ns,omitempty"`
+	TLS     int64 `json:"tls_ns,omitempty"`
 }
 
 // A Message is a request or an answer.

@@ -16,11 +16,14 @@ func request(rng *rand.Rand, ordinal uint64) Sample {
 	classes := []string{"", "", "", "status", "timeout"}
 	s := Sample{
 		Ordinal: ordinal, Worker: fmt.Sprint("w", rng.IntN(3)), Step: []string{"a", "b"}[rng.IntN(2)], Class: classes[rng.IntN(len(classes))],
-		Due: time.UnixMicro(int64(ordinal) * 100).UTC(), Latency: rng.Int64N(90_000), // they end in the order in which they are due
+		Due: time.UnixMicro(int64(ordinal) * 100).UTC(), Traced: odd(ordinal), Latency: rng.Int64N(90_000), // they end in the order in which they are due
 	}
 	s.Request = &Message{Start: "GET / HTTP/1.1", Body: strings.Repeat("x", rng.IntN(100))}
 	return s
 }
+
+// odd says whose traces are recorded.
+func odd(ordinal uint64) bool { return ordinal%7 == 1 }
 
 // collect gives requests to the collectors of their workers, and returns what these keep.
 func collect(all []Sample, closed bool, l Limits) []Set {
@@ -29,7 +32,7 @@ func collect(all []Sample, closed bool, l Limits) []Set {
 	for i, s := range all {
 		if collectors[s.Worker] == nil {
 			c := NewCollector(s.Worker, steps, closed, l)
-			collectors[s.Worker], choosers[s.Worker] = c, [2]*Chooser{c.Chooser(), c.Chooser()}
+			collectors[s.Worker], choosers[s.Worker] = c, [2]*Chooser{c.Chooser(odd), c.Chooser(odd)}
 		}
 		c, step := choosers[s.Worker][i%2], slices.Index(steps, s.Step)
 		if c.Worth(step, s.Class, s.Ordinal, s.Latency) {
@@ -76,6 +79,10 @@ func TestKept(t *testing.T) {
 		slices.SortFunc(of, func(a, b Sample) int { return cmp.Compare(b.Latency, a.Latency) })
 		if got, want := ordinals(kept, step, Slow, ""), sorted(of[:slowest]); !slices.Equal(got, want) {
 			t.Errorf("step %s: the slowest are %v, want %v", step, got, want)
+		}
+		of = slices.DeleteFunc(of, func(s Sample) bool { return !s.Traced })
+		if got, want := ordinals(kept, step, Traced, ""), sorted(of[:mostTraced]); !slices.Equal(got, want) {
+			t.Errorf("step %s: the slowest with traces are %v, want %v", step, got, want)
 		}
 		if n := len(ordinals(kept, step, Good, "")); n != randoms {
 			t.Errorf("step %s: %d good ones, want %d", step, n, randoms)
@@ -166,13 +173,13 @@ func TestBounds(t *testing.T) {
 
 // TestWorthIsRare: what pushes nothing out is not worth its cost, even if bounds have pushed out its like before.
 func TestWorthIsRare(t *testing.T) {
-	c := NewCollector("w", nil, false, Limits{Whole: 1, Bytes: 2000}).Chooser()
+	c := NewCollector("w", nil, false, Limits{Whole: 1, Bytes: 2000}).Chooser(odd)
 	n := 0
 	for i := range uint64(100_000) {
 		class := []string{"status", "check a", "check b", "timeout"}[i%4]
 		if c.Worth(0, class, i, int64(i*7919%1000)) {
 			n++
-			c.Add(0, Sample{Ordinal: i, Class: class, Latency: int64(i * 7919 % 1000), Due: time.UnixMicro(int64(i)), Request: &Message{Body: strings.Repeat("x", 1000)}})
+			c.Add(0, Sample{Ordinal: i, Class: class, Traced: odd(i), Latency: int64(i * 7919 % 1000), Due: time.UnixMicro(int64(i)), Request: &Message{Body: strings.Repeat("x", 1000)}})
 		}
 	}
 	if n > 400 {
@@ -186,13 +193,13 @@ func TestWorthIsRare(t *testing.T) {
 // TestHolds: what Holds says is what Worth will say of a good request.
 func TestHolds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	c := NewCollector("w", []string{"a", "b"}, false, Limits{}).Chooser()
+	c := NewCollector("w", []string{"a", "b"}, false, Limits{}).Chooser(odd)
 	for i := range uint64(3000) {
 		latency, from := rng.Int64N(1000), c.Holds(0, i)
 		if worth := c.Worth(0, "", i, latency); worth != (latency >= from) {
 			t.Fatalf("request %d with latency %d: worth is %v, and it is held from %d on", i, latency, worth, from)
 		} else if worth {
-			c.Add(0, Sample{Ordinal: i, Step: "a", Latency: latency})
+			c.Add(0, Sample{Ordinal: i, Step: "a", Latency: latency, Traced: odd(i)})
 		}
 	}
 }

@@ -34,7 +34,8 @@ func TestDecodeFew(t *testing.T) {
 
 // TestTimesAlone: a run that keeps no more than times has the failed requests too, and those that went well.
 func TestTimesAlone(t *testing.T) {
-	k := NewCollector("w", nil, false, Limits{Whole: MostWhole, Bytes: MostBytes})
+	c := NewCollector("w", nil, false, Limits{Whole: MostWhole, Bytes: MostBytes})
+	k := c.Chooser(nil)
 	for i := range 1000 {
 		s := Sample{Ordinal: uint64(i), Worker: "w", Due: time.Unix(int64(i), 0), Latency: 5}
 		if i%50 == 49 {
@@ -42,7 +43,7 @@ func TestTimesAlone(t *testing.T) {
 		}
 		k.Add(0, s)
 	}
-	all, _ := k.Set()
+	all, _ := c.Set()
 	text, err := all.Encode(MostBytes)
 	if err != nil {
 		t.Fatal(err)

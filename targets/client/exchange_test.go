@@ -277,3 +277,12 @@ func (c *slowConn) Read(b []byte) (int, error) {
 	c.delay = 0
 	return c.Conn.Read(b)
 }
+
+// TestExchangeOfARefusedHandshake: of a server that opens no WebSocket the handshake and its status are seen, and no message.
+func TestExchangeOfARefusedHandshake(t *testing.T) {
+	url := serve(t, http.NotFound).URL
+	results, _ := exchanges(t, targets.Spec{URL: "ws" + strings.TrimPrefix(url, "http") + "/chat", Body: []byte("hello"), Reply: "any"}, 1, 2000)
+	if e := results[0].Exchange; e.Sent.Start != "GET /chat HTTP/1.1" || len(e.Sent.Body) > 0 || value(e.Sent.Headers, "Upgrade") != "websocket" || e.Came.Start != "HTTP/1.1 404 Not Found" {
+		t.Errorf("%+v", e)
+	}
+}

@@ -2,7 +2,9 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -187,8 +189,17 @@ func cameOther(m *targets.Message, version string, a headed, body int) {
 
 // exchange is Exchange for WebSocket.
 func (m *messages) exchange(e *targets.Exchange, seen Seen, body int) {
-	if !m.sends {
-		e.Sent.Start, e.Sent.Headers = splitHead(strings.TrimSuffix(m.head, "\r\n\r\n"))
+	refused := errors.Is(seen.Err, ws.ErrNoWebSocket)
+	if !m.sends || refused {
+		head := strings.NewReplacer(ws.KeyStandIn, "…", ws.CredentialStandIn, "…").Replace(m.head)
+		e.Sent.Start, e.Sent.Headers = splitHead(strings.TrimSuffix(head, "\r\n\r\n"))
+	}
+	if refused { // the message was not sent
+		var out targets.Outcome
+		if ws.Refused(seen.Err, &out); out.Status > 0 {
+			e.Came.Start = strings.TrimSpace(fmt.Sprint("HTTP/1.1 ", out.Status, " ", http.StatusText(out.Status)))
+		}
+		return
 	}
 	lastMessage(&e.Sent, seen.Request, true, body)
 	lastMessage(&e.Came, seen.Raw, false, body)

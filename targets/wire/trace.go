@@ -39,7 +39,7 @@ func checkSampled(s targets.Spec) error {
 	case s.TraceSampled < 0 || s.TraceSampled > trace.All:
 		return errors.New("trace sampled: must be 0 to 100%")
 	case s.TraceSampled > 0 && !s.Trace:
-		return errors.New("trace sampled: is a share of what trace sends; add --trace, or leave it out")
+		return errors.New("trace sampled: without --trace there are no traces; add --trace, or leave it out")
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (f *tryFlags) try(c *cobra.Command) (*try.Done, error) {
 	t.Local.Worker, t.Local.Tables, t.Local.Credential = "try", f.spec.Data().Tables, source.Credential()
 	done, err := t.Run(c.Context())
 	if err != nil && c.Context().Err() != nil {
-		return nil, context.Cause(c.Context())
+		return nil, fmt.Errorf("no answer came yet: %w", context.Cause(c.Context()))
 	}
 	return done, cli.Config(err)
 }

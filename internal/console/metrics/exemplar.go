@@ -24,7 +24,11 @@ type Exemplar struct {
 func exemplars(all []samples.Sample, step string) []Exemplar {
 	bounds := Bounds()
 	var newest []Exemplar
+	recorded := slices.ContainsFunc(all, func(s samples.Sample) bool { return s.Traced }) // else nobody knows which are
 	for _, s := range all {
+		if recorded && !s.Traced {
+			continue
+		}
 		// Samples come from Redis: a wrong id would make Prometheus refuse the page.
 		if len(s.TraceID) != 32 || strings.Trim(s.TraceID, "0123456789abcdef") != "" || step != "" && s.Step != step {
 			continue

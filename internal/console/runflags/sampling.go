@@ -17,7 +17,7 @@ func (f *samplingFlags) addFlags(s *pflag.FlagSet) {
 	f.body = spec.DefaultSampleBody
 	s.StringVar(&f.mode, "sample", spec.SampleFull, "what workers keep of failed and slow requests, `full|meta|none`: what was sent and what came without secrets, "+
 		"or only times and outcomes. See docs/samples.md")
-	s.Var((*Size)(&f.body), "sample-body", "how much of each body to keep, 0 to 64KiB (default 2KiB)")
+	s.Var((*Size)(&f.body), "sample-body", "how much of each body to keep, in bytes or such as 4KiB; at most 64KiB")
 	s.StringArrayVar(&f.redact, "redact", nil, "`NAME` of a header, parameter or member whose values are secrets, besides those whose names say so; may be repeated")
 }
 

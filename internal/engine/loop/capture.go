@@ -117,6 +117,7 @@ func (c *Client) observe(cn *conn, err error) {
 		return
 	}
 	if on.number > 0 {
+		r.Exchange.Connect, r.Exchange.Handshake = on.connecting, on.securing
 		r.Exchange.Opened, r.Exchange.TLS = on.opened, cmp.Or(on.agreed(), r.Exchange.TLS)
 	}
 	if on.number > 0 || on.tried > 0 {
@@ -185,6 +186,7 @@ func (c *Client) numbered(cn *conn) {
 	c.numbers++
 	cn.number = c.numbers
 	cn.opened = c.phase(targets.PhaseConnect, cn.began)
+	cn.connecting, cn.securing = cn.opened-cn.began, 0
 }
 
 // lookedUp notes the lookups of a host's name.

@@ -62,12 +62,13 @@ type conn struct {
 	session *session // of HTTP/2 and HTTP/3, if it is a shared connection
 	stream  *stream  // the same, if it has ever been a request on one
 
-	part   []byte       // the beginning of an answer that did not come with one read
-	missed bool         // there was no buffer for it
-	number int64        // of the connection, from 1; 0 = it was not opened
-	began  int64        // when the attempt to open it began, or its handshake
-	opened int64        // when a peer accepted it
-	peer   sockets.Peer // which
+	part                 []byte       // the beginning of an answer that did not come with one read
+	missed               bool         // there was no buffer for it
+	number               int64        // of the connection, from 1; 0 = it was not opened
+	began                int64        // when the attempt to open it began, or its handshake
+	opened               int64        // when a peer accepted it
+	connecting, securing int64        // how long that took, and TLS after it, ns
+	peer                 sockets.Peer // which
 
 	first, tried int   // index of the address tried first, and how many were tried
 	connectErr   error // of the first that failed

@@ -106,6 +106,7 @@ func (c *Client) secured() {
 		if h.TLS > 0 && c.phases != nil {
 			c.phases.Phase(targets.PhaseTLS, int64(h.TLS))
 		}
+		cn.securing = int64(h.TLS)
 		messages, err := cn.Finish(h)
 		if err != nil {
 			c.unopened(cn, err, targets.ClassOther)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/loadctl/loadctl/targets/status"
 )
 
 // A format is how a request becomes a line.
@@ -51,7 +53,7 @@ func (w *lineWriter) csv(b []byte, e *entry) []byte {
 	}
 	b = append(b, ',')
 	b = append(w.time(b, e.done), ',')
-	b = append(strconv.AppendInt(b, int64(e.status), 10), ',')
+	b = append(appendStatus(b, e.status, false), ',')
 	b = append(appendCell(b, e.class), ',')
 	b = append(strconv.AppendInt(b, e.in, 10), ',')
 	b = append(strconv.AppendInt(b, e.out, 10), ',')
@@ -76,7 +78,7 @@ func (w *lineWriter) json(b []byte, e *entry) []byte {
 		b = append(b, `,"first_byte":null`...)
 	}
 	b = append(w.time(append(b, `,"done":"`...), e.done), '"')
-	b = strconv.AppendInt(append(b, `,"status":`...), int64(e.status), 10)
+	b = appendStatus(append(b, `,"status":`...), e.status, true)
 	b = appendString(append(b, `,"class":`...), e.class)
 	b = strconv.AppendInt(append(b, `,"bytes_in":`...), e.in, 10)
 	b = strconv.AppendInt(append(b, `,"bytes_out":`...), e.out, 10)
@@ -145,4 +147,15 @@ func appendString(b []byte, s string) []byte {
 		i += size
 	}
 	return append(b, '"')
+}
+
+// appendStatus appends a number, or the name of a status of gRPC.
+func appendStatus(b []byte, n int32, quoted bool) []byte {
+	if n < status.FirstGRPC || n > status.LastGRPC {
+		return strconv.AppendInt(b, int64(n), 10)
+	}
+	if quoted {
+		return append(append(append(b, '"'), status.Name(int(n))...), '"')
+	}
+	return append(b, status.Name(int(n))...)
 }

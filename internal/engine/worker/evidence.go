@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/status"
 )
 
 // Evidence says what a worker keeps of some requests.
@@ -14,7 +15,8 @@ type Evidence struct {
 	// Redact takes secrets out of an exchange. It reports whether it found some in what was sent, and in what came.
 	Redact func(e *targets.Exchange, c targets.Call) (sent, came bool)
 	URL    func(c targets.Call, e *targets.Exchange) string // where a redacted request went, without secrets
-	Trace  func(number uint64) (traceID string)             // nil = requests carry no trace
+	Trace  func(number uint64) (id string)                  // nil = requests carry no trace
+	Traced func(number uint64) bool                         // the endpoint is asked to record the trace; nil = of none
 	Steps  []string                                         // names by index; nil = one request
 	Flows  []string                                         // the same for their flows
 }
@@ -48,7 +50,7 @@ func (e *engine) observe() {
 		if e.Evidence == nil {
 			continue
 		}
-		s.observer = &observer{e.Evidence, e.ID, s, e.publisher.samples.Chooser(), !ok || e.Evidence.Body < 0}
+		s.observer = &observer{e.Evidence, e.ID, s, e.publisher.samples.Chooser(e.Evidence.Traced), !ok || e.Evidence.Body < 0}
 		if ok {
 			client.Watch(s.observer, e.Evidence.Body)
 		}
@@ -93,10 +95,13 @@ func (w *observer) keep(r *targets.Result) {
 	}
 	step := r.Call.Step
 	s := samples.Sample{
-		Ordinal: r.Call.Number, Worker: w.worker, Class: r.Outcome.Class, Status: r.Outcome.Status,
+		Ordinal: r.Call.Number, Worker: w.worker, Class: r.Outcome.Class,
 		Due: time.Unix(0, w.shard.clock.Redis(r.Due)).UTC(), Lag: r.Sent - r.Due, Service: r.Done - r.Sent, Latency: r.Done - r.Due,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut,
 		Connection: samples.Connection{Number: r.Connection, Reused: r.Reused},
+	}
+	if r.Outcome.Status != 0 {
+		s.Status = status.Name(r.Outcome.Status)
 	}
 	if r.First > 0 {
 		s.FirstByte = max(1, r.First-r.Sent)
@@ -105,7 +110,7 @@ func (w *observer) keep(r *targets.Result) {
 		s.Step, s.Flow = w.Steps[step], w.Flows[step]
 	}
 	if w.Trace != nil {
-		s.TraceID = w.Trace(r.Call.Number)
+		s.TraceID, s.Traced = w.Trace(r.Call.Number), w.Traced != nil && w.Traced(r.Call.Number)
 	}
 	if r.Exchange != nil {
 		w.describe(&s, r)
@@ -119,6 +124,9 @@ func (w *observer) describe(s *samples.Sample, r *targets.Result) {
 	sentCut, cameCut := e.Sent.Cut(), e.Came.Cut() // before Redact, which makes bodies longer or shorter
 	sent, came := w.Redact(e, r.Call)
 	s.Error, s.Connection.Remote, s.URL = e.Error, e.Remote, w.URL(r.Call, e)
+	if !r.Reused {
+		s.Connection.Connect, s.Connection.TLS = e.Connect, e.Handshake
+	}
 	if e.Opened > 0 {
 		s.Connection.Age = max(0, r.Done-e.Opened)
 	}

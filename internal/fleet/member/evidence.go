@@ -38,6 +38,9 @@ func Evidence(s spec.Spec, local targets.Local) *worker.Evidence {
 	if s.Target.Traced() {
 		ids := trace.New(local.Trace)
 		e.Trace = func(number uint64) string { return ids.Text(number) }
+		if s.Target.TraceSampled > 0 {
+			e.Traced = s.Target.TraceSampled.Sampled
+		}
 	}
 	e.URL = func(c targets.Call, x *targets.Exchange) string { return urlOf(steps[c.Step].URL, x) }
 	return e

@@ -24,8 +24,8 @@ func inFull(b *bytes.Buffer, s *samples.Sample) {
 		outcome = "failed, class " + s.Class
 	}
 	printable.Fprintf(b, "result      %s", outcome)
-	if s.Status != 0 {
-		printable.Fprintf(b, ", status %s", status(s))
+	if s.Status != "" {
+		printable.Fprintf(b, ", status %s", s.Status)
 	}
 	if s.Error != "" {
 		printable.Fprintf(b, ": %s", s.Error)
@@ -35,7 +35,11 @@ func inFull(b *bytes.Buffer, s *samples.Sample) {
 		printable.Fprintf(b, "url         %s\n", s.URL)
 	}
 	if s.TraceID != "" {
-		printable.Fprintf(b, "trace       %s\n", s.TraceID)
+		printable.Fprintf(b, "trace       %s", s.TraceID)
+		if !s.Traced {
+			b.WriteString(" (the endpoint was not asked to record it: see --trace-sampled)")
+		}
+		b.WriteByte('\n')
 	}
 	times(b, s)
 	connection(b, s.Connection)
@@ -80,6 +84,13 @@ func connection(b *bytes.Buffer, c samples.Connection) {
 		state = "reused"
 	}
 	printable.Fprintf(b, "connection  %d, %s", c.Number, state)
+	if c.Connect > 0 {
+		printable.Fprintf(b, " (connect %s", units.Duration(c.Connect))
+		if c.TLS > 0 {
+			printable.Fprintf(b, ", TLS %s", units.Duration(c.TLS))
+		}
+		b.WriteByte(')')
+	}
 	if c.Age > 0 {
 		printable.Fprintf(b, ", open for %s", units.Duration(c.Age))
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -83,8 +84,15 @@ func entry(s *samples.Sample) harEntry {
 	if wait == 0 {
 		wait = s.Service
 	}
-	e.Timings = harTimings{Blocked: ms(s.Lag), DNS: -1, Connect: -1, Wait: ms(wait), Receive: ms(s.Service - wait), SSL: -1}
-	e.Time = e.Timings.Blocked + e.Timings.Wait + e.Timings.Receive
+	e.Timings = harTimings{Blocked: ms(s.Lag), DNS: -1, Connect: -1, Receive: ms(s.Service - wait), SSL: -1}
+	if c := s.Connection; c.Connect > 0 { // HAR counts TLS in both
+		e.Timings.Connect = ms(c.Connect + c.TLS)
+		if wait -= c.Connect + c.TLS; c.TLS > 0 {
+			e.Timings.SSL = ms(c.TLS)
+		}
+	}
+	e.Timings.Wait = ms(wait)
+	e.Time = round(e.Timings.Blocked + max(0, e.Timings.Connect) + e.Timings.Wait + e.Timings.Receive)
 	if host, _, ok := cutPort(s.Connection.Remote); ok {
 		e.Server = host
 	}
@@ -96,6 +104,9 @@ func entry(s *samples.Sample) harEntry {
 
 // ms returns a time in ms.
 func ms(ns int64) float64 { return float64(max(0, ns)) / 1e6 }
+
+// round returns a sum of times without what adding has made of its last digits.
+func round(ms float64) float64 { return math.Round(ms*1e6) / 1e6 }
 
 // cutPort splits an address.
 func cutPort(address string) (host, port string, ok bool) {

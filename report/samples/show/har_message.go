@@ -2,6 +2,7 @@ package show
 
 import (
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/loadctl/loadctl/report/samples"
@@ -89,7 +90,8 @@ func harResponseOf(s *samples.Sample) harResponse {
 	if m == nil {
 		return r
 	}
-	r.Status, r.StatusText = s.Status, http.StatusText(s.Status)
+	r.Status, _ = strconv.Atoi(s.Status) // a name of gRPC is none of HTTP
+	r.StatusText = http.StatusText(r.Status)
 	if words := strings.SplitN(m.Start, " ", 3); len(words) == 3 {
 		r.StatusText = words[2]
 	}

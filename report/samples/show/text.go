@@ -11,7 +11,6 @@ import (
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report/samples"
 	"github.com/loadctl/loadctl/report/units"
-	codes "github.com/loadctl/loadctl/targets/status"
 )
 
 // Text writes a table for people, or each sample in full.
@@ -40,7 +39,7 @@ func rows(b *bytes.Buffer, all []samples.Sample) {
 	fmt.Fprintln(t, "ORDINAL\tSTEP\tWORKER\tWHY\tRESULT\tSTATUS\tLAG\tFIRST BYTE\tSERVICE\tLATENCY\tREQUEST")
 	for i := range all {
 		s := &all[i]
-		printable.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Ordinal, dashed(s.Step), s.Worker, strings.Join(s.Why, ","), result(s), status(s),
+		printable.Fprintf(t, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Ordinal, dashed(s.Step), s.Worker, strings.Join(s.Why, ","), result(s), dashed(s.Status),
 			units.Duration(s.Lag), firstByte(s), units.Duration(s.Service), units.Duration(s.Latency), printable.Clip(begun(s), longest))
 	}
 	_ = t.Flush() // a buffer takes all
@@ -51,14 +50,6 @@ func dashed(s string) string { return cmp.Or(s, "-") }
 
 // result returns the class of a failure, or ok.
 func result(s *samples.Sample) string { return cmp.Or(s.Class, "ok") }
-
-// status returns the status; a dash = none.
-func status(s *samples.Sample) string {
-	if s.Status == 0 {
-		return "-"
-	}
-	return codes.Name(s.Status)
-}
 
 // firstByte returns when the first byte came; a dash = none came, or nobody knows.
 func firstByte(s *samples.Sample) string {

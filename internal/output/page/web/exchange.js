@@ -35,13 +35,13 @@ function facts(s, traceURL) {
   add("connection", connection(s.connection ?? {}));
   add("bytes", `${count(s.bytes_out)} out, ${count(s.bytes_in)} in`);
   if (s.flow) add("flow", visible(s.flow));
-  if (s.trace_id) add("trace", trace(s.trace_id, traceURL));
+  if (s.trace_id) add("trace", trace(s.trace_id, traceURL), s.traced ? "" : ", which the endpoint was not asked to record");
   return list;
 }
 
-function connection({ number, reused, age_ns: age, remote }) {
+function connection({ number, reused, age_ns: age, remote, connect_ns: connect, tls_ns: tls }) {
   if (!number) return visible(remote) || "none";
-  return [`number ${count(number)} of its worker`, reused ? "reused" : "new", age && `open for ${duration(age)}`, visible(remote)].filter(Boolean).join(", ");
+  return [`number ${count(number)} of its worker`, reused ? "reused" : "new", connect && `connected in ${duration(connect)}`, tls && `TLS in ${duration(tls)}`, age && `open for ${duration(age)}`, visible(remote)].filter(Boolean).join(", ");
 }
 
 // trace is the id of a trace, as a link if the run says where traces are.
