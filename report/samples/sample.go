@@ -1,6 +1,9 @@
 package samples
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Sample is one request that ended. Its texts hold no secrets.
 type Sample struct {
@@ -89,6 +92,20 @@ func (s *Sample) size() int {
 
 // Whole reports whether more than its times were kept.
 func (s *Sample) Whole() bool { return s.Request != nil }
+
+// mostNumber is 2^53: programs that read JSON know no larger number exactly, and archives have none.
+const mostNumber = 1 << 53
+
+// sound reports whether all numbers are counts or times.
+func (s *Sample) sound() bool {
+	numbers := []int64{int64(s.Status), s.Lag, s.FirstByte, s.Service, s.Latency, s.BytesIn, s.BytesOut, s.Connection.Number, s.Connection.Age}
+	for _, m := range []*Message{s.Request, s.Response} {
+		if m != nil {
+			numbers = append(numbers, m.Length)
+		}
+	}
+	return s.Ordinal <= mostNumber && slices.Min(numbers) >= 0 && slices.Max(numbers) <= mostNumber
+}
 
 // strip forgets all but numbers.
 func (s *Sample) strip() { s.URL, s.Request, s.Response, s.Checks, s.Error = "", nil, nil, nil, "" }

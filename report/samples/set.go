@@ -156,6 +156,11 @@ func (s *Set) UnmarshalBinary(data []byte) error {
 	if e.V != setVersion {
 		return fmt.Errorf("decode samples: version %d is not version %d known here; update this program", e.V, setVersion)
 	}
+	for i := range e.Samples {
+		if !e.Samples[i].sound() {
+			return fmt.Errorf("decode samples: request %d has a number that is no count and no time", e.Samples[i].Ordinal)
+		}
+	}
 	*s = e.Set
 	return nil
 }
