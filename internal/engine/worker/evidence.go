@@ -110,12 +110,14 @@ func (w *observer) keep(r *targets.Result) {
 // describe adds what the request exchanged.
 func (w *observer) describe(s *samples.Sample, r *targets.Result) {
 	e := r.Exchange
+	sentCut, cameCut := cut(&e.Sent), cut(&e.Came) // before what stands for a secret changes the length
 	sent, came := w.Redact(e, r.Call)
 	s.Error, s.Connection.Remote, s.URL = e.Error, e.Remote, w.URL(r.Call, e)
 	if e.Opened > 0 {
 		s.Connection.Age = max(0, r.Done-e.Opened)
 	}
 	s.Request, s.Response = message(&e.Sent, sent), message(&e.Came, came)
+	s.Request.Cut, s.Response.Cut = sentCut, cameCut
 	if e.Came.Start == "" && e.Came.Length == 0 && len(e.Came.Body) == 0 {
 		s.Response = nil
 	}
@@ -124,12 +126,15 @@ func (w *observer) describe(s *samples.Sample, r *targets.Result) {
 	}
 }
 
+// cut reports whether a body has more than was kept of it.
+func cut(m *targets.Message) bool { return int64(len(m.Body)) < m.Length }
+
 // mostOfHead bounds the headers of a message that are kept, in bytes.
 const mostOfHead = 8 << 10
 
 // message returns a message as it is kept.
 func message(m *targets.Message, redacted bool) *samples.Message {
-	k := &samples.Message{Start: m.Start[:min(len(m.Start), mostOfHead)], Length: m.Length, Cut: int64(len(m.Body)) < m.Length, Secrets: redacted, Hex: m.Binary}
+	k := &samples.Message{Start: m.Start[:min(len(m.Start), mostOfHead)], Length: m.Length, Secrets: redacted, Hex: m.Binary}
 	room := mostOfHead
 	for _, h := range m.Headers {
 		if room -= len(h.Name) + len(h.Value); room < 0 {
