@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // mostHead is how long a tag, or the head of a part, may be.
@@ -118,6 +119,10 @@ func (f *finder) endsValue(i int) bool {
 		return c == '&' || c == '#' || isSpace(c)
 	case c == '\\' && i+1 < len(f.text) && strings.IndexByte(`"'nrt`, f.text[i+1]) >= 0: // in a string of JSON
 		return true
+	case c == '\\': // Go writes & as \u0026
+		if r, ok := unit(f.text[i:]); ok && r < utf8.RuneSelf {
+			c = byte(r)
+		}
 	}
 	return endsWord(c) && c != ',' && c != ')'
 }

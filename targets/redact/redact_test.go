@@ -242,6 +242,16 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// TestEchoOfAQuery: encoders such as that of Go write & as \u0026. It ends a value there too, so the rest of a query stays.
+func TestEchoOfAQuery(t *testing.T) {
+	e := sent("GET /?token=abcDEF0123456789&page=2 HTTP/1.1", "")
+	e.Came = targets.Message{Body: []byte(`{"url":"/?token=abcDEF0123456789\u0026page=2"}`)}
+	redact.New(targets.Spec{}, nil).Exchange(&e, redact.Known{})
+	if e.Sent.Start != "GET /?token=redacted&page=2 HTTP/1.1" || string(e.Came.Body) != `{"url":"/?token=[redacted]\u0026page=2"}` {
+		t.Errorf("%s\n%s", e.Sent.Start, e.Came.Body)
+	}
+}
+
 // TestReadable asserts that texts without secrets stay as they are.
 func TestReadable(t *testing.T) {
 	r := redact.New(targets.Spec{URL: "http://shop.test/"}, nil)
