@@ -42,8 +42,10 @@ type Input struct {
 	Values     []record.ValuePoint
 	QueryStale time.Duration
 
-	// Samples are requests that the workers kept as evidence.
+	// Samples are requests that the workers kept as evidence. Unread says in a sentence which of them cannot be read; the
+	// report is complete without them.
 	Samples samples.Set
+	Unread  string
 
 	// Times are histograms of workers that are in no worker's Total; its counts are ignored. Nil = none.
 	Times *record.Snapshot
@@ -104,7 +106,9 @@ func Build(in Input) Report {
 	}
 	r.addSeries(in, series)
 	r.addQueries(in.Queries, in.Values)
-	r.Samples = evidence(in.Samples)
+	if r.Samples = evidence(in.Samples); in.Unread != "" {
+		r.Notes = append(r.Notes, in.Unread)
+	}
 	if in.ClosedLoop {
 		r.Notes = append(r.Notes, r.closedNotes(in.Workers)...)
 	}

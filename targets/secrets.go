@@ -38,7 +38,7 @@ var (
 	// secretName matches parts that name a secret wherever they stand, and words that other words may hold. An author is
 	// no secret.
 	secretName = regexp.MustCompile(`passw|passphrase|passcode|pass([^a-z]|$)|secret|token|credential|cookie|session|csrf|xsrf|signature|(api|access|private)[-_]?key|` +
-		`auth([^o]|ori[sz]|$)|(^|[^a-z])(pw|pwd|pin|otp|sid|jwt|key)([^a-z]|$)`)
+		`auth([^o]|ori[sz]|$)|(^|[^a-z])(pw|pwd|pin|otp|sid|sig|jwt|key)([^a-z]|$)`)
 
 	onlyPlaceholders = regexp.MustCompile(`^([A-Za-z]+ )?([\w-]+=)?(\$\{[^}]*\})+$`)
 )

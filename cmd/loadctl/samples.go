@@ -51,7 +51,9 @@ the same bytes again. A FILE is an archive, as report --out NAME.loadctl writes 
 			if err != nil {
 				return err
 			}
-			if len(found.all) == 0 {
+			if found.unread != "" {
+				printable.Fprintf(c.ErrOrStderr(), "%s\n", found.unread)
+			} else if len(found.all) == 0 {
 				printable.Fprintf(c.ErrOrStderr(), "%s has no samples: %s\n", found.run, found.whyNone())
 			}
 			chosen, err := wanted.Choose(found.all)
@@ -78,9 +80,10 @@ the same bytes again. A FILE is an archive, as report --out NAME.loadctl writes 
 
 // foundSamples are the samples of a run.
 type foundSamples struct {
-	run   string
-	flags []string // that describe the run
-	all   []samples.Sample
+	run    string
+	flags  []string // that describe the run
+	all    []samples.Sample
+	unread string // as in results.Samples
 }
 
 // readSamples reads samples from files, or from Redis.
@@ -88,18 +91,18 @@ func readSamples(c *cobra.Command, redis *cli.Redis, args, merged []string) (fou
 	switch {
 	case isFile(args[0]):
 		rep, err := combined(args)
-		return foundSamples{rep.Run, rep.Described.Flags, rep.Samples}, err
+		return foundSamples{rep.Run, rep.Described.Flags, rep.Samples, ""}, err
 	case len(merged) > 0:
 		rep, err := reportOf(c, redis, args[0], merged)
-		return foundSamples{rep.Run, rep.Described.Flags, rep.Samples}, err
+		return foundSamples{rep.Run, rep.Described.Flags, rep.Samples, ""}, err
 	}
 	client, r, err := redis.Open(c.Context(), args[0])
 	if err != nil {
 		return foundSamples{}, orFile(args[0], err)
 	}
 	defer cli.Close(client)
-	set, err := results.Samples(c.Context(), r)
-	return foundSamples{r.Name, r.Spec.Setting().Flags, set.Samples}, err
+	set, unread, err := results.Samples(c.Context(), r)
+	return foundSamples{r.Name, r.Spec.Setting().Flags, set.Samples, unread}, err
 }
 
 // whyNone says why there are no samples.

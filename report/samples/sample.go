@@ -1,6 +1,7 @@
 package samples
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -112,6 +113,20 @@ func (s *Sample) cut() {
 		short.Body, short.Cut = strings.ToValidUTF8(short.Body[:shortBody], ""), true
 		*m = &short
 	}
+}
+
+// mostNumber is 2^53: programs that read JSON know no larger number exactly, and archives have none.
+const mostNumber = 1 << 53
+
+// sound reports whether all numbers are counts or times.
+func (s *Sample) sound() bool {
+	numbers := []int64{s.Lag, s.FirstByte, s.Service, s.Latency, s.BytesIn, s.BytesOut, s.Connection.Number, s.Connection.Age, s.Connection.Connect, s.Connection.TLS}
+	for _, m := range []*Message{s.Request, s.Response} {
+		if m != nil {
+			numbers = append(numbers, m.Length)
+		}
+	}
+	return s.Ordinal <= mostNumber && slices.Min(numbers) >= 0 && slices.Max(numbers) <= mostNumber
 }
 
 // strip forgets all but numbers.

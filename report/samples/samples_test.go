@@ -224,6 +224,15 @@ func TestCodec(t *testing.T) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
+	for i, s := range []Sample{{Ordinal: 1<<53 + 1}, {Latency: -1}, {BytesIn: 1 << 54}, {Connection: Connection{Number: -1}}, {Response: &Message{Length: -1}}} {
+		text, err := Set{Samples: []Sample{s}}.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := read.UnmarshalBinary(text); err == nil {
+			t.Errorf("number %d is taken", i)
+		}
+	}
 }
 
 // TestEncode: a set fits into the share of each worker, however many there are, and the slowest requests stay longest.

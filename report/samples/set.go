@@ -160,12 +160,24 @@ func (s *Set) UnmarshalBinary(data []byte) error {
 	if e.V != setVersion {
 		return fmt.Errorf("decode samples: version %d is not version %d known here; update this program", e.V, setVersion)
 	}
+	for i := range e.Samples {
+		if !e.Samples[i].sound() {
+			return fmt.Errorf("decode samples: request %d has a number that is no count and no time", e.Samples[i].Ordinal)
+		}
+	}
 	*s = e.Set
 	return nil
 }
 
-// few refuses JSON with too many samples before the first one is decoded: {} takes three bytes there, and 400 in memory.
+// mostParts bounds the members and elements of an encoded set: as many as Most samples have that are only times.
+const mostParts = 500_000
+
+// few refuses JSON with too many samples before the first one is decoded: {} takes three bytes there, and 400 in memory. In
+// the same way it refuses too many of anything else, such as headers.
 func few(text []byte) error {
+	if n := parts(text); n > mostParts {
+		return fmt.Errorf("%d members, more than %d", n, mostParts)
+	}
 	var all struct {
 		Samples []struct{} `json:"samples"`
 	}
@@ -176,4 +188,20 @@ func few(text []byte) error {
 		return fmt.Errorf("%d samples, more than %d", len(all.Samples), Most)
 	}
 	return nil
+}
+
+// parts returns how many objects and commas JSON has outside of its texts.
+func parts(text []byte) (n int) {
+	inside := false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inside = !inside
+		case inside && c == '\\':
+			i++
+		case !inside && (c == '{' || c == ','):
+			n++
+		}
+	}
+	return n
 }

@@ -2,7 +2,9 @@ package samples
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,15 +22,22 @@ func TestMergePrefersWhole(t *testing.T) {
 	}
 }
 
-// TestDecodeFew: JSON with more samples than any report has is refused before it takes memory.
+// TestDecodeFew: JSON with more than any report has is refused before it takes memory.
 func TestDecodeFew(t *testing.T) {
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	_, _ = z.Write([]byte(`{"v":1,"samples":[` + strings.Repeat("{},", Most) + `{}]}`))
-	_ = z.Close()
-	s := new(Set)
-	if err := s.UnmarshalBinary(packed.Bytes()); err == nil || err.Error() != "decode samples: 20001 samples, more than 20000" {
-		t.Error(err)
+	for text, want := range map[string]string{
+		`{"v":1,"samples":[` + strings.Repeat("{},", Most) + `{}]}`:                                   "decode samples: 20001 samples, more than 20000",
+		`{"v":1,"samples":[{"request":{"headers":[` + strings.Repeat("{},", mostParts) + `{}]}}]}`:    "decode samples: 1000005 members, more than 500000",
+		`{"v":1,"samples":[{"why":["\"{` + strings.Repeat(",", mostParts) + `"]}]}`:                   "",
+		`{"v":1,"samples":[{"error":"\\","why":["` + strings.Repeat(`","`, mostParts) + `{{{{{{"]}]}`: "decode samples: 500004 members, more than 500000",
+	} {
+		var packed bytes.Buffer
+		z := gzip.NewWriter(&packed)
+		_, _ = z.Write([]byte(text))
+		_ = z.Close()
+		err := new(Set).UnmarshalBinary(packed.Bytes())
+		if got := fmt.Sprint(err); got != cmp.Or(want, "<nil>") {
+			t.Errorf("%.60s: %s, want %s", text, got, want)
+		}
 	}
 }
 

@@ -76,7 +76,7 @@ func (f *finder) member(name []byte, from, i int, quoted bool) int {
 		return i
 	}
 	switch c := f.text[i]; {
-	case c == '"' || c == '\'':
+	case c == '"' || c == '\'' || c == '`':
 		end := endOfString(f.text, i)
 		f.hide(name, i+1, end)
 		return min(end+1, len(f.text))

@@ -3,6 +3,7 @@ package redact
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // mostHead is how long a tag, or the head of a part, may be.
@@ -29,9 +30,14 @@ func (f *finder) parameters() {
 }
 
 // around returns where the name before an equals sign ends, and where the value behind it begins. Spaces are between only
-// if the value has quotes, as in programs: elsewhere they separate.
+// if the value has quotes, as in programs: elsewhere they separate. An arrow is an equals sign too, as Ruby and PHP print it:
+//
+//	{"password"=>"x"}   ["password"]=> string(1) "x"   [password] => x
 func (f *finder) around(equals int) (end, value int) {
 	end, value = equals, equals+1
+	if value < len(f.text) && f.text[value] == '>' {
+		return f.aroundArrow(equals)
+	}
 	for end > 0 && f.text[end-1] == ' ' && equals-end < 4 {
 		end--
 	}
@@ -44,12 +50,29 @@ func (f *finder) around(equals int) (end, value int) {
 	return equals, equals + 1
 }
 
+// aroundArrow is around for an arrow.
+func (f *finder) aroundArrow(equals int) (end, value int) {
+	end, value = equals, equals+len("=>")
+	for end > 0 && strings.IndexByte(` "'`+"]", f.text[end-1]) >= 0 && equals-end < 8 {
+		end--
+	}
+	for value < len(f.text) && isSpace(f.text[value]) {
+		value++
+	}
+	if rest := f.text[value:min(value+20, len(f.text))]; bytes.HasPrefix(rest, []byte("string(")) { // of PHP, with its length
+		if n := bytes.IndexByte(rest, '"'); n >= 0 {
+			value += n
+		}
+	}
+	return end, value
+}
+
 // parameter hides the value behind an equals sign if its name is that of a secret. It returns where to go on.
 func (f *finder) parameter(name []byte, i int) int {
-	if tag := f.text[i:]; len(tag) > 0 && tag[0] == '"' && isNaming(name) {
+	if tag := f.text[i:]; len(tag) > 0 && tag[0] == '"' && (isNaming(name) || bytes.EqualFold(name, []byte("type")) && bytes.HasPrefix(tag, []byte(`"password"`))) {
 		return f.named(i)
 	}
-	if !f.secret(name) {
+	if !f.secret(name) && !f.grants(name, i) {
 		return i
 	}
 	if i < len(f.text) && (f.text[i] == '"' || f.text[i] == '\'') && !f.d.form {
@@ -68,6 +91,24 @@ func (f *finder) parameter(name []byte, i int) int {
 	return end
 }
 
+// grants reports whether a parameter of a URL or a form, whose value begins at i, lets its owner log in as one step of OAuth or
+// SAML. Elsewhere a code is that of an error or a country, so its value has to be long.
+func (f *finder) grants(name []byte, i int) bool {
+	switch strings.ToLower(string(name[:min(len(name), longName)])) {
+	case "code", "code_verifier", "assertion", "client_assertion", "samlresponse":
+	default:
+		return false
+	}
+	if begin := i - len("=") - len(name); begin > 0 && strings.IndexByte("?&#", f.text[begin-1]) < 0 {
+		return false
+	}
+	end := i
+	for end < len(f.text) && !f.endsValue(end) {
+		end++
+	}
+	return end-i >= 16 && looksRandom(f.text[i:end])
+}
+
 // endsValue reports whether a value without quotes ends before i.
 func (f *finder) endsValue(i int) bool {
 	c := f.text[i]
@@ -78,6 +119,10 @@ func (f *finder) endsValue(i int) bool {
 		return c == '&' || c == '#' || isSpace(c)
 	case c == '\\' && i+1 < len(f.text) && strings.IndexByte(`"'nrt`, f.text[i+1]) >= 0: // in a string of JSON
 		return true
+	case c == '\\': // Go writes & as \u0026
+		if r, ok := unit(f.text[i:]); ok && r < utf8.RuneSelf {
+			c = byte(r)
+		}
 	}
 	return endsWord(c) && c != ',' && c != ')'
 }
@@ -98,19 +143,48 @@ func (f *finder) named(i int) int {
 	if n := bytes.IndexAny(tag, "<>"); n >= 0 {
 		tag = tag[:n]
 	}
+	if stop := f.attribute(name, end, end+len(tag)); stop > 0 {
+		return stop
+	}
+	begin := max(0, i-mostHead)
+	if n := bytes.LastIndexByte(f.text[begin:i], '<'); n >= 0 && bytes.IndexByte(f.text[begin+n:i], '>') < 0 {
+		f.attribute(name, begin+n, i) // it stands before the name
+		f.content(f.text[begin+n+1:i], end+len(tag))
+	}
+	return end
+}
+
+// attribute hides the value or content of a tag, or of a part of it. It returns where to go on; 0 = there is none.
+func (f *finder) attribute(name []byte, from, to int) int {
 	for _, attribute := range []string{" value=", " content="} {
-		n := bytes.Index(tag, []byte(attribute))
-		if n < 0 || n+len(attribute) == len(tag) {
+		n := bytes.Index(f.text[from:to], []byte(attribute))
+		if n < 0 || from+n+len(attribute) == to {
 			continue
 		}
-		at := end + n + len(attribute)
+		at := from + n + len(attribute)
 		if quote := f.text[at]; quote == '"' || quote == '\'' {
 			stop := endOfString(f.text, at)
 			f.hide(name, at+1, stop)
 			return min(stop+1, len(f.text))
 		}
 	}
-	return end
+	return 0
+}
+
+// content hides the text behind a tag that ends at i, if it is that of a field with a name: <field name="token">abc</field>.
+// Behind a tag of HTML there are labels.
+func (f *finder) content(tag []byte, i int) {
+	element, _, _ := strings.Cut(string(tag[:min(len(tag), longName)]), " ")
+	switch strings.ToLower(element) {
+	case "input", "meta", "form", "button", "a", "img", "iframe", "select", "fieldset", "label", "div", "span", "p", "li", "td", "section":
+		return
+	}
+	if i >= len(f.text) || f.text[i] != '>' || f.text[i-1] == '/' {
+		return
+	}
+	if n := bytes.IndexByte(f.text[i:], '<'); n > 0 {
+		f.hideSome(nil, i+1, i+n, false, false)
+	}
 }
 
 // parts looks for fields of a form in parts (RFC 7578).

@@ -82,6 +82,18 @@ func plants() []plant {
 		{name: "an echo in base64 in JSON of PHP", e: echo(bearer, `{"a":"`+strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(secret+secret)), "/", `\/`)+`"}`)},
 		{name: "a variable of a program", e: came(`<script>let a = 1; var csrfToken = '` + "abcDEF0123456789" + `'; go()</script>`), keeps: "'; go()</script>"},
 		{name: "a hidden field of a page", e: came(`<input name="csrf_token" value="` + xmlEscape(secret) + `">`)},
+		{name: "a hidden field of a page, the value first", e: came(`<input value="` + xmlEscape(secret) + `" type="hidden" name="csrf_token"><b>shown</b>`), keeps: "<b>shown</b>"},
+		{name: "a field for a password", e: came(`<input type="password" value="` + xmlEscape(secret) + `"><b>shown</b>`), keeps: "<b>shown</b>"},
+		{name: "a meta element, the content first", e: came(`<meta content="` + xmlEscape(secret) + `" name="csrf-token">`)},
+		{name: "a field of XML", e: came(`<doc><field name="password">` + xmlEscape(secret) + `</field><field name="a">shown</field></doc>`), keeps: ">shown<"},
+		{name: "a hash of Ruby", e: came(`params: {"user"=>"ann", "password"=>` + quoted(secret) + `, :token=>"abcDEF0123456789", "n"=>1}`), keeps: `"n"=>1}`},
+		{name: "an array of PHP", e: came("array(2) { [\"password\"]=>\n  string(20) " + quoted(secret) + "\n  [\"n\"]=>\n  int(1) }\nArray ( [token] => abcDEF0123456789 )"), keeps: "int(1)"},
+		{name: "a template of a program", e: came("const c = {a: `1`, apiKey: `abcDEF0123456789`, b: `shown`}"), keeps: "b: `shown`"},
+		{name: "a private key", e: came("log\n-----BEGIN RSA PRIVATE KEY-----\nMIIabc\nabcDEF0123456789\n-----END RSA PRIVATE KEY-----\nshown"), keeps: "-----END RSA PRIVATE KEY-----\nshown"},
+		{name: "a private key in JSON", e: came(`{"pem":"-----BEGIN PRIVATE KEY-----\nabcDEF0123456789\n","n":1}`)},
+		{name: "a code of OAuth", e: came("", header("Location", "https://shop.test/cb?state=shown&code=abcDEF0123456789")), keeps: "?state=shown&code=redacted"},
+		{name: "a code of OAuth in a form", e: sent("", "grant_type=authorization_code&code=abcDEF0123456789&client_id=shown", header("Content-Type", "application/x-www-form-urlencoded")), keeps: "&client_id=shown"},
+		{name: "the signature of a URL", e: sent("GET /blob?sv=2024&sig="+escaped+"&se=shown HTTP/1.1", ""), keeps: "&se=shown"},
 		{name: "Bearer in a body", e: came("got Authorization of Bearer " + token + " from you"), keeps: " from you"},
 		{name: "a JSON Web Token", e: came("see eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.abcDEF0123456789-_x here"), keeps: " here"},
 		{name: "--auth basic", spec: targets.Spec{URL: "http://a.test/", Auth: "basic:" + login}, e: came("hello ann@test, " + secret)},
@@ -230,6 +242,16 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// TestEchoOfAQuery: encoders such as that of Go write & as \u0026. It ends a value there too, so the rest of a query stays.
+func TestEchoOfAQuery(t *testing.T) {
+	e := sent("GET /?token=abcDEF0123456789&page=2 HTTP/1.1", "")
+	e.Came = targets.Message{Body: []byte(`{"url":"/?token=abcDEF0123456789\u0026page=2"}`)}
+	redact.New(targets.Spec{}, nil).Exchange(&e, redact.Known{})
+	if e.Sent.Start != "GET /?token=redacted&page=2 HTTP/1.1" || string(e.Came.Body) != `{"url":"/?token=[redacted]\u0026page=2"}` {
+		t.Errorf("%s\n%s", e.Sent.Start, e.Came.Body)
+	}
+}
+
 // TestReadable asserts that texts without secrets stay as they are.
 func TestReadable(t *testing.T) {
 	r := redact.New(targets.Spec{URL: "http://shop.test/"}, nil)
@@ -243,6 +265,9 @@ func TestReadable(t *testing.T) {
 		`{"token":"","password":null,"session":false}`,
 		`{"sessionTimeout":30,"session_count":1200,"cookie_max_age":86400}`,
 		`{"a":[1,2.5,-3e10,true,null,"x"],"b":{}}`,
+		`/order?code=SUMMER26&errorcode=abcDEF0123456789a&country code=abcDEF0123456789a`,
+		"-----BEGIN CERTIFICATE-----\nMIIabc\n-----END CERTIFICATE-----",
+		`<input type="text" value="a"><input name="token" value=""><label name="password">Password</label> a => b`,
 		`{"pinned":true,"spinner":"on","opinion":"good"}`,
 		`{"error":"invalid_request","error_description":"the basic plan has no bearer access"}`,
 		`{"url":"http://shop.test:8080/a?page=2&sort=asc"}`,

@@ -2,7 +2,7 @@ package redact
 
 import "bytes"
 
-// words looks for what authorizes by itself: Bearer abc, and JSON Web Tokens.
+// words looks for what authorizes by itself: Bearer abc, JSON Web Tokens, and private keys.
 func (f *finder) words() {
 	for i := 0; i < len(f.text); i++ {
 		switch c := f.text[i] | 0x20; {
@@ -15,10 +15,29 @@ func (f *finder) words() {
 				f.hide(nil, i, end)
 			}
 			i = end
+		case c == '-' && bytes.HasPrefix(f.text[i:], []byte(beginKey)):
+			i = f.privateKey(i + len(beginKey))
 		case (c == 'b' || c == 'n' || c == 't' || c == 'a' || c == 'd') && (i == 0 || !isNameByte(f.text[i-1])):
 			i = f.scheme(i)
 		}
 	}
+}
+
+// beginKey begins the first line of a key in the format PEM.
+const beginKey = "-----BEGIN "
+
+// privateKey hides a private key (RFC 7468) whose name begins at i. It returns where to go on.
+func (f *finder) privateKey(i int) int {
+	name, _, found := bytes.Cut(f.text[i:min(i+longName, len(f.text))], []byte("-----"))
+	if !found || !bytes.HasSuffix(name, []byte("PRIVATE KEY")) && !bytes.HasSuffix(name, []byte("PRIVATE KEY BLOCK")) {
+		return i
+	}
+	from, to := i+len(name)+len("-----"), len(f.text)
+	if n := bytes.Index(f.text[from:], []byte("-----END")); n >= 0 {
+		to = from + n
+	}
+	f.hideSome(nil, from, to, false, false) // another copy has its own first line
+	return to
 }
 
 // scheme hides what follows the name of a way to authorize, which may begin at i. It returns where it has looked.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/results"
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/report/samples"
 )
 
@@ -136,5 +137,9 @@ func (w *watcher) readSamples(ctx context.Context) (samples.Set, error) {
 	if err != nil {
 		return samples.Set{}, err
 	}
-	return results.Samples(ctx, r)
+	set, unread, err := results.Samples(ctx, r)
+	if err == nil && unread != "" && len(set.Samples) == 0 { // else a note of the report says it
+		err = fmt.Errorf("%w: %s", spec.ErrBroken, unread)
+	}
+	return set, err
 }

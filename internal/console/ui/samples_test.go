@@ -18,6 +18,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/fleet/results"
+	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/browsertest"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/reporttest"
@@ -103,6 +104,24 @@ func TestSamplesOfARun(t *testing.T) {
 	}
 	if status, _ := asked(t, s.archivedSamples, "name", "none", ""); status != http.StatusNotFound {
 		t.Errorf("no archive: %d", status)
+	}
+}
+
+// TestBrokenSamplesOfARun: the page has the samples that can be read. If none can be, it says why.
+func TestBrokenSamplesOfARun(t *testing.T) {
+	b, s := sampledServer(t)
+	key := run.KeysOf("checkout").Samples
+	b.client.HSet(b.Context(), key, "host-1/i", "x")
+	if status, got := asked(t, s.samples, "run", "checkout", ""); status != http.StatusOK || len(strings.Fields(got)) != 6 {
+		t.Errorf("%d, %s", status, got)
+	}
+	b.client.HSet(b.Context(), key, "host-0/i", "x")
+	w, err := s.hub.watcher(b.Context(), "checkout", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set, err := w.readSamples(b.Context()); status(err) != http.StatusConflict || len(set.Samples) > 0 || !strings.Contains(err.Error(), "samples of host-0/i cannot be read: ") {
+		t.Errorf("%d samples, %v", len(set.Samples), err)
 	}
 }
 

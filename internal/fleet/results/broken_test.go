@@ -1,6 +1,8 @@
 package results
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/report/samples"
 )
 
 // TestBrokenResults: the run goes on with damaged results, and only commands that read them return an error.
@@ -27,6 +30,41 @@ func TestBrokenResults(t *testing.T) {
 			b.client.Del(t.Context(), key)
 			if err := err(); err != nil {
 				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestBrokenSamples: a report has all counts and the samples that can be read, and a note on the others. It stays complete.
+func TestBrokenSamples(t *testing.T) {
+	each(t, func(t *testing.T, b *bed) {
+		r, _ := b.create("x", secretSpec(), run.Options{})
+		kept := samples.Set{Samples: []samples.Sample{{Ordinal: 1, Worker: "b"}}}
+		if err := NewJournal(r, "b", "i").PublishSamples(t.Context(), kept, 1, 1); err != nil {
+			t.Fatal(err)
+		}
+		hset := func(field, text string) func() error {
+			return func() error { return b.client.HSet(t.Context(), r.Keys.Samples, field, text).Err() }
+		}
+		for i, c := range []struct {
+			harm func() error
+			note string // its begin
+			left int
+		}{
+			{hset("stray", "hunter2"), "", 1},
+			{hset("c/\x1b[2J", "hunter2"), "samples of c/ [2J cannot be read: decode samples: ", 1},
+			{hset("a/i", ""), "samples of a/i cannot be read: decode samples: EOF; nor can those of 1 more", 1},
+			{func() error { return b.client.Set(t.Context(), r.Keys.Samples, "x", 0).Err() }, "samples of the run cannot be read: ", 0},
+		} {
+			if err := c.harm(); err != nil {
+				t.Fatal(err)
+			}
+			rep, err := Report(t.Context(), r)
+			if err != nil || len(rep.Samples) != c.left {
+				t.Errorf("case %d: %d samples, %v", i, len(rep.Samples), err)
+			}
+			if noted := slices.ContainsFunc(rep.Notes, func(n string) bool { return strings.HasPrefix(n, cmp.Or(c.note, "samples")) }); noted != (c.note != "") {
+				t.Errorf("case %d: notes %q", i, rep.Notes)
 			}
 		}
 	})

@@ -102,7 +102,7 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	if in.Values, err = readAnswers(ctx, r); err != nil {
 		return in, 0, err
 	}
-	if in.Samples, err = Samples(ctx, r); err != nil {
+	if in.Samples, in.Unread, err = Samples(ctx, r); err != nil {
 		return in, 0, err
 	}
 	if !s.Restored.IsZero() {

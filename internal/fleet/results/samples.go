@@ -2,34 +2,50 @@ package results
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadctl/loadctl/internal/fleet/link"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/fleet/spec"
+	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/lua"
 	"github.com/loadctl/loadctl/report/samples"
 )
 
-// Samples returns the requests that the workers of a run kept as evidence, as one worker would have kept them.
-func Samples(ctx context.Context, r *run.Run) (samples.Set, error) {
-	var all []samples.Set
-	err := link.ScanHash(ctx, r.Client, r.Keys.Samples, func(who, text string) error {
+// Samples returns the requests that the workers of a run kept as evidence, as one worker would have kept them. unread says
+// of which workers they cannot be read, and why; "" = all can. They are evidence beside the counts, so no report fails
+// because of them.
+func Samples(ctx context.Context, r *run.Run) (all samples.Set, unread string, err error) {
+	var sets []samples.Set
+	var broken []string
+	err = link.ScanHash(ctx, r.Client, r.Keys.Samples, func(who, text string) error {
 		if !strings.Contains(who, "/") { // the sum of bytes
 			return nil
 		}
 		var s samples.Set
 		if err := s.UnmarshalBinary([]byte(text)); err != nil {
-			return spec.Broken(r.Name, err.Error())
+			broken = append(broken, fmt.Sprintf("%.200s cannot be read: %v", who, err))
+			return nil
 		}
-		all = append(all, s)
+		sets = append(sets, s)
 		return nil
 	})
 	if err != nil {
-		return samples.Set{}, run.Explain("read samples of", r.Name, err)
+		if err = run.Explain("read samples of", r.Name, err); !errors.Is(err, spec.ErrBroken) {
+			return samples.Set{}, "", err
+		}
+		broken = append(broken, "the run cannot be read: their key holds something else")
 	}
-	return samples.Merge(all...), nil
+	if len(broken) > 0 {
+		unread = printable.Line("samples of " + slices.Min(broken))
+	}
+	if n := len(broken) - 1; n > 0 {
+		unread += fmt.Sprintf("; nor can those of %d more", n)
+	}
+	return samples.Merge(sets...), unread, nil
 }
 
 // PublishSamples stores what the worker has kept as evidence, in place of what it stored before: as much as is its share of
