@@ -4,17 +4,21 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/report"
@@ -152,6 +156,98 @@ func TestSamples(t *testing.T) {
 	for _, one := range r.Samples {
 		checkSample(t, &one)
 	}
+	b.showAlike("x", r.Samples)
+}
+
+// showAlike checks that each format shows these samples.
+func (b *bed) showAlike(name string, all []samples.Sample) {
+	b.t.Helper()
+	want := map[uint64]int{}
+	for _, s := range all {
+		want[s.Ordinal]++
+	}
+	page := b.loadctl("samples", name, "-o", "json")
+	if out, _, _ := b.try("report", name, "-o", "html"); !strings.Contains(out, `"samples":[`) {
+		b.t.Error("the HTML report has no samples")
+	}
+	for format, ordinal := range map[string]*regexp.Regexp{
+		"text": regexp.MustCompile(`(?m)^(\d+) `), "json": regexp.MustCompile(`"ordinal": (\d+)`), "har": regexp.MustCompile(`"_ordinal": (\d+)`), "curl": regexp.MustCompile(`(?m)^curl .*\?n=(\d+)'`),
+	} {
+		out, got := page, map[uint64]int{}
+		if format != "json" {
+			out = b.loadctl("samples", name, "-o", format)
+		}
+		for _, found := range ordinal.FindAllStringSubmatch(out, -1) {
+			n, _ := strconv.ParseUint(found[1], 10, 64)
+			got[n]++
+		}
+		if !maps.Equal(got, want) {
+			b.t.Errorf("%s shows %v, want %v", format, got, want)
+		}
+	}
+}
+
+// hostile answers in ways that no server should: the ordinal says in which.
+func hostile(w http.ResponseWriter, r *http.Request) {
+	n, _ := strconv.Atoi(r.URL.Query().Get("n"))
+	long := strings.Repeat("<script>alert(1)</script>\x1b[2J\x00\u202e", 1<<15)
+	switch n % 5 {
+	case 0:
+		w.Header().Set("X-Long", strings.Repeat("x", 1<<20))
+	case 1:
+		for i := range 20_000 {
+			w.Header().Set(fmt.Sprint("X-", i), "y")
+		}
+	case 2:
+		for { // an endless body
+			if _, err := io.WriteString(w, long); err != nil {
+				return
+			}
+		}
+	}
+	w.WriteHeader(http.StatusInternalServerError)
+	_, _ = io.WriteString(w, long)
+}
+
+// TestSamplesOfHostileEndpoints: whatever an endpoint answers, a worker keeps no more than it may, and nothing steers a terminal.
+func TestSamplesOfHostileEndpoints(t *testing.T) {
+	besides(t)
+	server := httptest.NewServer(http.HandlerFunc(hostile))
+	defer server.Close()
+	b := &bed{t: t, redis: redistest.Start(t)}
+	p := b.worker("x", append(steadfast(), "--url", server.URL+"/?n=${ordinal}", "--qps", "200", "-n", "400", "--sample-body", "64KiB", "--body-limit", "2MB", "--no-check")...)
+	await.Closed(t, "the end of the worker", p.Exited)
+	kept, err := b.redis.Client().HGetAll(t.Context(), run.KeysOf("x").Samples).Result()
+	if err != nil || len(kept) != 2 {
+		t.Fatalf("%d fields, %v", len(kept), err)
+	}
+	for who, text := range kept {
+		if len(text) > samples.MostBytes {
+			t.Errorf("%s: %d bytes", who, len(text))
+		}
+	}
+	r := b.samplesReport("x")
+	whole := 0
+	for _, s := range r.Samples {
+		if s.Whole() {
+			whole++
+		}
+	}
+	if whole == 0 || whole > samples.MostWhole || r.Audit.Sent != 400 {
+		t.Errorf("%d whole samples of %d", whole, r.Audit.Sent)
+	}
+	for _, line := range [][]string{{"samples", "x"}, {"samples", "x", "-o", "json"}, {"samples", "x", "-o", "curl"}, {"report", "x"}, {"samples", "x", "--ordinal", fmt.Sprint(r.Samples[0].Ordinal)}} {
+		if out := b.loadctlAny(line...); strings.ContainsAny(out, "\x1b\x00\u202e") {
+			t.Errorf("%v: control characters", line)
+		}
+	}
+}
+
+// loadctlAny runs a command, and returns what it printed, whatever its exit code.
+func (b *bed) loadctlAny(args ...string) string {
+	b.t.Helper()
+	out, says, _ := b.try(args...)
+	return out + says
 }
 
 // sampled reports whether the slowest of each path are those that were held.
