@@ -1,6 +1,7 @@
 package budget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (f *changeFlags) wait(c *cobra.Command, l ledger.Ledger, change ledger.Chan
 		_ = rights.Deliver(ctx, l.Client, s.Behind(change))
 	}
 	if status, err := l.Known(ctx, change); status != "DONE" && err == nil {
-		if s, err := l.List(ctx); err == nil {
+		if s, err := l.List(ctx); err == nil && budgets.Waiting(s, change) != "" { // all may obey by now
 			printable.Fprintf(c.ErrOrStderr(), "%s: waiting: %s\n", change.Name, budgets.Waiting(s, change))
 		}
 	}
@@ -110,7 +111,7 @@ func (f *changeFlags) wait(c *cobra.Command, l ledger.Ledger, change ledger.Chan
 		return err
 	}
 	return fmt.Errorf("%s: the change is made, but not all obey it after %v: %s; loadctl budget show %s tells more, and --timeout waits longer",
-		change.Name, time.Duration(f.timeout), budgets.Waiting(s, change), change.Name)
+		change.Name, time.Duration(f.timeout), cmp.Or(budgets.Waiting(s, change), "Redis has not said so yet"), change.Name)
 }
 
 // bounded returns the context of a wait.

@@ -1,7 +1,6 @@
 package budgets
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -13,7 +12,7 @@ func Above(s ledger.State, c ledger.Change) Document {
 	return Document{At: s.Now}.with(s, nil, s.With(c.Name, c.Rate).Above(), nil)
 }
 
-// Waiting says what a change waits for.
+// Waiting says what a change waits for; "" = for nothing that is known.
 func Waiting(s ledger.State, c ledger.Change) string {
 	var all []string
 	if why := All(s).Quiet(); why != "" {
@@ -23,7 +22,7 @@ func Waiting(s ledger.State, c ledger.Change) string {
 	if len(d.Rows) > 0 {
 		all = append(all, "runs have not reported that they obey it: "+d.Holders())
 	}
-	return cmp.Or(strings.Join(all, "; "), "the answer of Redis")
+	return strings.Join(all, "; ")
 }
 
 // Done says in a line what a change has left.
