@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (s *Server) changeBudget(ctx context.Context, client rdb.Client, name strin
 		return done, err
 	}
 	if waited != nil {
-		done.Pending = budgets.Waiting(after, made)
+		done.Pending = cmp.Or(budgets.Waiting(after, made), "the answer of Redis")
 	}
 	done.Document = budgets.Of(after, budgets.Change{Name: name, Command: strings.Replace(made.Kind, "cut", "set", 1), Changed: true, At: made.At()})
 	return done, nil
