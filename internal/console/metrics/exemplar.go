@@ -65,6 +65,27 @@ func laterOf(a, b []Exemplar) []Exemplar {
 	return out
 }
 
+// slowestOf returns only the slowest exemplar of the newest 15 s, for a native histogram. That is one series, and Prometheus
+// takes its exemplars only in the order of their times, up to the first that is older than one before.
+func slowestOf(all []Exemplar) []Exemplar {
+	const window = 15 // s
+	slowest := -1
+	for i, e := range all {
+		switch {
+		case e.TraceID == "":
+		case slowest < 0:
+			slowest = i
+		case e.At.Unix()/window > all[slowest].At.Unix()/window, e.At.Unix()/window == all[slowest].At.Unix()/window && e.Seconds > all[slowest].Seconds:
+			slowest = i
+		}
+	}
+	one := make([]Exemplar, len(all))
+	if slowest >= 0 {
+		one[slowest] = all[slowest]
+	}
+	return one
+}
+
 // message returns the exemplar as the library has it; nil if there is none.
 func (e Exemplar) message() *dto.Exemplar {
 	if e.TraceID == "" {

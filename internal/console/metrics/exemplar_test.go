@@ -121,3 +121,25 @@ func TestNativeExemplars(t *testing.T) {
 		t.Errorf("%v", classic)
 	}
 }
+
+// TestExemplarOfANativeHistogram: it is the slowest of the newest 15 s, so its time never goes back while requests get slower.
+func TestExemplarOfANativeHistogram(t *testing.T) {
+	at := func(second int64, seconds float64) Exemplar {
+		return Exemplar{TraceID: "x", Seconds: seconds, At: time.Unix(second, 0)}
+	}
+	for _, c := range []struct {
+		all  []Exemplar
+		want int
+	}{
+		{[]Exemplar{at(30, 1), at(44, 2), at(31, 3)}, 2}, {[]Exemplar{at(45, 1), at(44, 9)}, 0}, {[]Exemplar{{}, at(44, 9), {}}, 1},
+	} {
+		for i, e := range slowestOf(c.all) {
+			if (e.TraceID != "") != (i == c.want) {
+				t.Errorf("%v: %v", c.all, e)
+			}
+		}
+	}
+	if one := slowestOf(nil); len(one) != 0 {
+		t.Error(one)
+	}
+}

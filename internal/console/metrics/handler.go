@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +14,8 @@ import (
 //
 // Each histogram has classic buckets and native ones. A client gets the native ones if it accepts the protobuf format, as
 // a Prometheus with native histograms does, and then that one leaves out the classic ones. In the text formats there are
-// only the classic ones. Exemplars are in protobuf, and in the text of OpenMetrics for who accepts that. It answers with 200 also if the source fails: then Up is 0.
+// only the classic ones. Exemplars are in protobuf, and in the text of OpenMetrics for who accepts that. It answers with 200 also if the source
+// fails: then Up is 0.
 type Page struct {
 	Source     Source
 	NativeOnly bool // leaves out the classic buckets: in the text format a histogram then has only its sum and count
@@ -25,14 +27,18 @@ type Page struct {
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	looks, err := p.Source(r.Context())
 	page := prometheus.NewPedanticRegistry()
-	page.MustRegister(collector{p.memory.Read(looks, err, time.Now()), p.NativeOnly})
+	page.MustRegister(collector{p.memory.Read(looks, err, time.Now()), p.NativeOnly, strings.Contains(r.Header.Get("Accept"), protobuf)})
 	promhttp.HandlerFor(page, promhttp.HandlerOpts{EnableOpenMetrics: true}).ServeHTTP(w, r)
 }
+
+// protobuf is the format that a Prometheus with native histograms asks for.
+const protobuf = "application/vnd.google.protobuf"
 
 // A collector is a prometheus.Collector of samples that are known already.
 type collector struct {
 	all        []Sample
 	nativeOnly bool
+	native     bool // who asks takes native histograms
 }
 
 // Describe implements prometheus.Collector.
@@ -46,10 +52,15 @@ func (s collector) Describe(to chan<- *prometheus.Desc) {
 func (s collector) Collect(to chan<- prometheus.Metric) {
 	for _, one := range s.all {
 		m := one.metric()
-		if h := one.Histogram; h != nil && s.nativeOnly {
-			m = both{m, nil, h.Exemplars}
-		} else if h != nil {
-			m = both{m, h.AtMost, h.Exemplars}
+		if h := one.Histogram; h != nil {
+			b := both{m, h.AtMost, h.Exemplars}
+			if s.nativeOnly {
+				b.atMost = nil
+			}
+			if s.native {
+				b.exemplars = slowestOf(b.exemplars)
+			}
+			m = b
 		}
 		to <- m
 	}
