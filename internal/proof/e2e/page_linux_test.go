@@ -101,7 +101,7 @@ func (b *bed) equals(name string, tab *browsertest.Tab) {
 			b.t.Errorf("%s is %s, and %v in the report", path, shown, at)
 		}
 	}
-	if len(all) != 8 {
+	if len(all) != 9 {
 		b.t.Errorf("%d numbers have a path: %v", len(all), all)
 	}
 }

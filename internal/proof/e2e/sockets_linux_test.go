@@ -196,7 +196,7 @@ func TestUnfitFlags(t *testing.T) {
 	}
 }
 
-// TestMessages: handshakes as slots are exact too, a flow may speak WebSocket, and nothing that is sent is shown. A worker
+// TestMessages: handshakes as slots are exact too, a flow may speak WebSocket, and no secret that is sent is shown. A worker
 // that is refused says so before the run.
 func TestMessages(t *testing.T) {
 	nightly(t)
@@ -212,7 +212,7 @@ func TestMessages(t *testing.T) {
 	if shown := p.Stderr.String(); !strings.Contains(shown, "the server answers 401 Unauthorized; nothing was sent") || strings.Count(shown, "\n") != 1 {
 		t.Error(shown)
 	}
-	p = b.worker("secret", append(patient(), "--url", server.url+"/secret", "-H", "Authorization: Bearer s3cr3t", "-d", "pa55word", "--reply", "any", "--preconnect", "5", "--qps", "100", "--duration", "1s")...)
+	p = b.worker("secret", append(patient(), "--url", server.url+"/secret", "-H", "Authorization: Bearer s3cr3t", "-d", `{"password": "pa55word"}`, "--reply", "any", "--preconnect", "5", "--qps", "100", "--duration", "1s")...)
 	p.wait(0)
 	all := p.Stderr.String() + p.Stdout.String()
 	for _, format := range []string{"text", "html", "json"} {

@@ -471,7 +471,7 @@ func TestUIShowsNoSecrets(t *testing.T) {
 	}
 	b.as = "reader:redis-s3cr3t"
 	secrets := []string{"redis-s3cr3t", "header-s3cr3t", "body-s3cr3t", "user-s3cr3t", "password-s3cr3t"}
-	b.worker("x", "--url", strings.Replace(b.web.URL(), "://", "://user-s3cr3t:password-s3cr3t@", 1), "-m", "POST", "-H", "Authorization: Bearer header-s3cr3t", "-d", "body-s3cr3t", "--qps", "50")
+	b.worker("x", "--url", strings.Replace(b.web.URL(), "://", "://user-s3cr3t:password-s3cr3t@", 1), "-m", "POST", "-H", "Authorization: Bearer header-s3cr3t", "-d", "password=body-s3cr3t", "--qps", "50")
 	await.True(t, "the run", func() bool { return b.read("x").Phase != "" })
 	u := b.ui("--control")
 	v := u.viewer()
