@@ -456,7 +456,7 @@ func TestUIFramesAddUp(t *testing.T) {
 	want := b.report("x")
 	var whole ui.Frame
 	v.read("/api/v1/runs/x", &whole)
-	want.Samples = nil // frames leave them out: they have an address of their own
+	want.Samples = nil                                                                        // frames leave them out: they have an address of their own
 	want.Workers, want.Described.Commands = all.Report.Workers, all.Report.Described.Commands // the fleet and the events have them
 	for name, frame := range map[string]ui.Frame{"put together": all, "whole": whole} {
 		if got := asJSON(t, frame.Report); got != asJSON(t, want) {
