@@ -128,9 +128,10 @@ func (s Set) MarshalBinary() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.StatelessCompression) // others take a megabyte of memory each time
-	if err == nil {
-		_, err = w.Write(text)
+	if err != nil {
+		return nil, fmt.Errorf("encode samples: %w", err)
 	}
+	_, err = w.Write(text)
 	if err := cmp.Or(err, w.Close()); err != nil {
 		return nil, fmt.Errorf("encode samples: %w", err)
 	}

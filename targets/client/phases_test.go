@@ -68,6 +68,13 @@ func (s *truth) whole(write func()) {
 // TestPhasesAreTrue: over each protocol the first byte and the end of an answer are noted after the server has written them,
 // and in the acceptance run within a millisecond.
 func TestPhasesAreTrue(t *testing.T) {
+	for name, spec := range truthful() {
+		t.Run(name, func(t *testing.T) { checkPhases(t, spec) })
+	}
+}
+
+// truthful returns servers that know the truth, by protocol, with what is sent to them.
+func truthful() map[string]func(t *testing.T, s *truth) targets.Spec {
 	lines := func(s *truth) func(net.Conn) {
 		return func(c net.Conn) {
 			for in := bufio.NewReader(c); ; {
@@ -78,7 +85,7 @@ func TestPhasesAreTrue(t *testing.T) {
 			}
 		}
 	}
-	for name, spec := range map[string]func(t *testing.T, s *truth) targets.Spec{
+	return map[string]func(t *testing.T, s *truth) targets.Spec{
 		"HTTP/1.1": func(t *testing.T, s *truth) targets.Spec { return targets.Spec{URL: serve(t, s.ServeHTTP).URL} },
 		"HTTP/1.1 with TLS": func(t *testing.T, s *truth) targets.Spec {
 			server := httptest.NewTLSServer(s)
@@ -116,37 +123,39 @@ func TestPhasesAreTrue(t *testing.T) {
 		"Redis": func(t *testing.T, s *truth) targets.Spec {
 			return targets.Spec{URL: "redis://" + echotest.Listen(t, "127.0.0.1:0", lines(s)), Body: []byte("ECHO x!")}
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			const requests = 10
-			s := new(truth)
-			results, watched, at := timed(t, spec(t, s), requests)
-			var first, last []time.Duration
-			recorder := record.NewRecorder()
-			for i, r := range results {
-				if r.Outcome.Class != "" {
-					t.Fatalf("%+v", r)
-				}
-				first, last = append(first, at(r.First).Sub(s.first[i])), append(last, at(r.Done).Sub(s.last[i]))
-				recorder.Done(record.Finished{Due: r.Due, Sent: r.Sent, Done: r.Done, First: r.First, Reused: r.Reused})
-			}
-			if slices.Min(first) < 0 || slices.Min(last) < 0 {
-				t.Errorf("before the server wrote them: first bytes %v, ends %v", first, last)
-			}
-			snapshot := record.NewSnapshot("w", "1")
-			snapshot.Record(recorder)
-			if n := snapshot.FirstByte.Count(); n != requests || snapshot.Connections.Reused != requests-1 || len(watched.phases[targets.PhaseConnect]) != 1 {
-				t.Errorf("%d first bytes, %d reused, connections of %v", n, snapshot.Connections.Reused, watched.phases[targets.PhaseConnect])
-			}
-			if !await.Acceptance() {
-				return
-			}
-			slices.Sort(first)
-			slices.Sort(last)
-			if median := requests / 2; first[median] > time.Millisecond || last[median] > time.Millisecond {
-				t.Errorf("first bytes late by %v, ends by %v", first, last)
-			}
-		})
+	}
+}
+
+// checkPhases compares what a client noted of ten requests with what their server knows.
+func checkPhases(t *testing.T, spec func(t *testing.T, s *truth) targets.Spec) {
+	t.Helper()
+	const requests = 10
+	s := new(truth)
+	results, watched, at := timed(t, spec(t, s), requests)
+	var first, last []time.Duration
+	recorder := record.NewRecorder()
+	for i, r := range results {
+		if r.Outcome.Class != "" {
+			t.Fatalf("%+v", r)
+		}
+		first, last = append(first, at(r.First).Sub(s.first[i])), append(last, at(r.Done).Sub(s.last[i]))
+		recorder.Done(record.Finished{Due: r.Due, Sent: r.Sent, Done: r.Done, First: r.First, Reused: r.Reused})
+	}
+	if slices.Min(first) < 0 || slices.Min(last) < 0 {
+		t.Errorf("before the server wrote them: first bytes %v, ends %v", first, last)
+	}
+	snapshot := record.NewSnapshot("w", "1")
+	snapshot.Record(recorder)
+	if n := snapshot.FirstByte.Count(); n != requests || snapshot.Connections.Reused != requests-1 || len(watched.phases[targets.PhaseConnect]) != 1 {
+		t.Errorf("%d first bytes, %d reused, connections of %v", n, snapshot.Connections.Reused, watched.phases[targets.PhaseConnect])
+	}
+	if !await.Acceptance() {
+		return
+	}
+	slices.Sort(first)
+	slices.Sort(last)
+	if median := requests / 2; first[median] > time.Millisecond || last[median] > time.Millisecond {
+		t.Errorf("first bytes late by %v, ends by %v", first, last)
 	}
 }
 

@@ -42,14 +42,23 @@ func quoted(s string) string {
 	return string(b)
 }
 
-func plants() []plant {
-	token, login := "abcDEF0123456789", "ann@test:"+secret
-	escaped, basic := url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte(login))
-	echo := func(e targets.Exchange, body string) targets.Exchange {
-		e.Came = targets.Message{Start: "HTTP/1.1 400 Bad Request", Body: []byte(body)}
-		return e
-	}
-	bearer := sent("GET / HTTP/1.1", "", header("Authorization", "Bearer "+secret))
+// plants are all exchanges with a secret.
+func plants() []plant { return slices.Concat(named(), valued()) }
+
+// echo returns an exchange whose answer repeats something.
+func echo(e targets.Exchange, body string) targets.Exchange {
+	e.Came = targets.Message{Start: "HTTP/1.1 400 Bad Request", Body: []byte(body)}
+	return e
+}
+
+// bearing is an exchange with the secret in a header.
+func bearing() targets.Exchange {
+	return sent("GET / HTTP/1.1", "", header("Authorization", "Bearer "+secret))
+}
+
+// named are those in which a name or a form gives the secret away.
+func named() []plant {
+	escaped, bearer := url.QueryEscape(secret), bearing()
 	return []plant{
 		{name: "a header with the name of a secret", e: sent("GET / HTTP/1.1", "", header("X-Api-Key", secret), header("Accept", "text/html")), keeps: "text/html"},
 		{name: "a header that nobody knows", e: sent("GET / HTTP/1.1", "", header("X-Tenant", secret))},
@@ -94,6 +103,14 @@ func plants() []plant {
 		{name: "a code of OAuth", e: came("", header("Location", "https://shop.test/cb?state=shown&code=abcDEF0123456789")), keeps: "?state=shown&code=redacted"},
 		{name: "a code of OAuth in a form", e: sent("", "grant_type=authorization_code&code=abcDEF0123456789&client_id=shown", header("Content-Type", "application/x-www-form-urlencoded")), keeps: "&client_id=shown"},
 		{name: "the signature of a URL", e: sent("GET /blob?sv=2024&sig="+escaped+"&se=shown HTTP/1.1", ""), keeps: "&se=shown"},
+	}
+}
+
+// valued are those in which the secret is known from elsewhere: a credential, a take, a cell, or another place of the exchange.
+func valued() []plant {
+	token, login, bearer := "abcDEF0123456789", "ann@test:"+secret, bearing()
+	escaped, basic := url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte(login))
+	return []plant{
 		{name: "Bearer in a body", e: came("got Authorization of Bearer " + token + " from you"), keeps: " from you"},
 		{name: "a JSON Web Token", e: came("see eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiI0MiJ9.abcDEF0123456789-_x here"), keeps: " here"},
 		{name: "--auth basic", spec: targets.Spec{URL: "http://a.test/", Auth: "basic:" + login}, e: came("hello ann@test, " + secret)},
