@@ -59,10 +59,11 @@ func (s *shared) holds() map[string]int64 {
 	return out
 }
 
-// run starts a run with n workers.
-func (s *shared) run(name string, n int, qps int64, args ...string) []*process {
+// run starts a run with n workers, and waits for its first request: the arrivals of other runs say nothing of this one.
+func (s *shared) run(name string, n int, qps int64, args ...string) {
 	s.t.Helper()
-	return s.fleet(n, name, slices.Concat(unhurried(), []string{"--qps", fmt.Sprint(qps)}, args)...)
+	s.fleet(n, name, slices.Concat(unhurried(), []string{"--qps", fmt.Sprint(qps)}, args)...)
+	s.begun(name)
 }
 
 // kept checks that no second had more arrivals than the budget, and a tenth: what a worker makes up for within 100 ms. Where

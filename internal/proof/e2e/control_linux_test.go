@@ -38,6 +38,12 @@ func (b *bed) started(atLeast int64) {
 	await.True(b.t, "arrivals", func() bool { return b.web.Count() >= atLeast })
 }
 
+// begun waits for a request of a fleet: where several runs send to one server, arrivals alone say nothing of this one.
+func (b *bed) begun(run string) {
+	b.t.Helper()
+	await.True(b.t, "a request of "+run, func() bool { return b.web.Paths()["/"+run] > 0 })
+}
+
 func (b *bed) change(args ...string) run.Change {
 	b.t.Helper()
 	var c run.Change

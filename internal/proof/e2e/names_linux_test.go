@@ -29,7 +29,7 @@ func TestTwoRunsSideBySide(t *testing.T) {
 	b := newBed(t)
 	one := b.fleet(2, "one", append(steadfast(), "--qps", "500")...)
 	two := b.fleet(2, "two", append(steadfast(), "--qps", "300", "--duration", "4s")...)
-	b.started(800)
+	b.begun("one")
 	b.loadctl("set-rate", "one", "100")
 	b.loadctl("pause", "one")
 	b.quiet("one", func() int64 { return b.web.Paths()["/one"] })
