@@ -19,6 +19,12 @@ const (
 	ClassStatus      = "status"      // a complete answer with an unexpected status
 	ClassReply       = "reply"       // a complete answer that is an error of the protocol; its code may follow, after a space
 	ClassClosed      = "closed"      // a closing frame, or the end of an open stream, came in place of the answer; its code may follow, after a space
+	ClassTruncated   = "truncated"   // an answer in pieces ended before its last event
+	ClassStalled     = "stalled"     // no event of an answer in pieces came in time, after others had come
+	ClassNoEvent     = "no-event"    // an answer in pieces ended without an event
+	ClassEventLimit  = "event-limit" // an event is longer than the limit
+	ClassEncoded     = "encoded"     // an answer in pieces is compressed, though nobody asked for it
+	ClassErrorEvent  = "error-event" // an event says that the answer failed
 	ClassRequest     = "request"     // the request cannot be made, so it was not sent: its JSON does not fit the message
 	ClassOther       = "other"       // none of these
 )
@@ -27,7 +33,8 @@ const (
 func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
-		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassClosed, ClassRequest,
+		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassClosed, ClassTruncated, ClassStalled,
+		ClassNoEvent, ClassEventLimit, ClassEncoded, ClassErrorEvent, ClassRequest,
 		ClassOther,
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/rows"
 	"github.com/loadctl/loadctl/targets/template"
 )
@@ -45,6 +46,8 @@ type Step struct {
 	Expect  string   `json:"expect,omitempty"`
 	Checks  []string `json:"checks,omitempty"`
 	Reply   string   `json:"reply,omitempty"`
+
+	Stream events.Options `json:"stream,omitzero"`
 
 	// At is when the step is due, in ns after the flow's slot. A step whose answer before it comes later is sent then, and
 	// its latency counts from At. 0 in the first step.
@@ -142,7 +145,7 @@ func (s Spec) Single(step Step, mix *Mix, taken []string) Spec {
 	for _, t := range step.Takes {
 		s.taken = append(slices.Clip(s.taken), t.Name)
 	}
-	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks, s.Reply = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks, step.Reply
+	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks, s.Reply, s.Stream = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks, step.Reply, step.Stream
 	s.Flows, s.Pick, s.mix = nil, "", mix
 	return s
 }
@@ -271,8 +274,8 @@ func (s Spec) checkFlow(f Flow, protocol func(Spec) error) error {
 // checkFlows checks the flows, each as a spec of its own.
 func (s Spec) checkFlows(protocol func(Spec) error) error {
 	switch {
-	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0 || s.Reply != "" || s.Binary:
-		return errors.New("flows: they say what is requested; leave out URL, method, headers, body, reply, expect and checks beside them")
+	case s.URL != "" || s.Method != "" || len(s.Headers) > 0 || len(s.Body) > 0 || s.Expect != "" || len(s.Checks) > 0 || s.Reply != "" || s.Binary || !s.Stream.IsZero():
+		return errors.New("flows: they say what is requested; leave out URL, method, headers, body, reply, stream, goals, expect and checks beside them")
 	case len(s.Flows) > MaxFlows:
 		return fmt.Errorf("flows: at most %d; put the part that differs into a data file", MaxFlows)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/grpc"
 	"github.com/loadctl/loadctl/targets/rows"
 	"github.com/loadctl/loadctl/targets/trace"
@@ -86,6 +87,9 @@ type Spec struct {
 	// For methods of gRPC that take a stream it says the same of messages; "" = "any", or "none" if the method answers only
 	// once. "end" = each request is a stream with one message, and its reply is all up to the end.
 	Reply string `json:"reply,omitempty"`
+	// Stream says what the events of an answer are that comes in pieces, over HTTP, gRPC or WebSocket, and which goals an
+	// answer has to meet to count as good. Its Timeout is that of each event.
+	Stream events.Options `json:"stream,omitzero"`
 	// Binary sends the body as a binary message of ws. One that is not UTF-8 is binary in any case; others are texts.
 	Binary bool `json:"binary,omitempty"`
 	// Descriptors are an encoded google.protobuf.FileDescriptorSet with the methods that are called over gRPC, and all that

@@ -15,7 +15,11 @@
 // Not here: when to send a request (package pacer), and how to record its outcome (package report).
 package targets
 
-import "context"
+import (
+	"context"
+
+	"github.com/loadctl/loadctl/targets/events"
+)
 
 // Outcome is the result of one request.
 type Outcome struct {
@@ -40,7 +44,8 @@ type Result struct {
 	Connection      int64 // number of its connection with the engine, from 1; 0 = it had none
 	Reused          bool  // that connection had carried a request before
 	Outcome         Outcome
-	Exchange        *Exchange // what was sent and what came; nil unless a Watcher wanted it
+	Events          *events.Events // of an answer in pieces, valid until the next request; nil = it has none
+	Exchange        *Exchange      // what was sent and what came; nil unless a Watcher wanted it
 }
 
 // Target performs requests.

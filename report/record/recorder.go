@@ -29,6 +29,10 @@ type Finished struct {
 	BytesIn, BytesOut int64 // received and sent, on the level that the target counts
 	Messages          int64 // received, over protocols that have messages
 
+	Stream *Stream // of an answer in pieces that had an event; else nil
+	Judged bool    // there were goals for the answer
+	Good   bool    // it met them all
+
 	Step int // index of the request's step in its workload; without meaning in a Recorder without steps
 }
 
@@ -45,6 +49,7 @@ type Recorder struct {
 	steps                 recordedSteps
 	firstByte             paged
 	connections           recordedConnections
+	streams               *recordedStreams // nil until there is one
 }
 
 // recordedClass is one error class in a Recorder. It survives Reset, so that a class that occurs again does not
@@ -116,6 +121,13 @@ func (r *Recorder) Done(s Finished) {
 			step.firstByte.record(first)
 		}
 	}
+	if s.Stream != nil {
+		r.streamed().done(&s)
+		if step != nil {
+			step.streamed().done(&s)
+		}
+	}
+	r.judge(&s, step)
 	switch {
 	case s.Status == 0: // the protocol has no status, or there was no response
 	case s.Status > 0 && s.Status < statusCodes:
@@ -132,6 +144,23 @@ func (r *Recorder) Done(s Finished) {
 	c.count++
 	if ns, ok := inRange(latency); ok {
 		c.latency.record(ns)
+	}
+}
+
+// judge counts whether an answer met its goals. A failed one has not.
+func (r *Recorder) judge(s *Finished, step *recordedStep) {
+	if !s.Judged {
+		return
+	}
+	var good int64
+	if s.Good && s.Class == "" {
+		good = 1
+	}
+	r.counts.Judged++
+	r.counts.Good += good
+	if step != nil {
+		step.Judged++
+		step.Good += good
 	}
 }
 
@@ -210,6 +239,9 @@ func (r *Recorder) Reset() {
 	r.steps.reset()
 	r.firstByte.reset()
 	r.connections.reset()
+	if r.streams != nil {
+		r.streams.reset()
+	}
 	for _, c := range r.classes {
 		if c.count > 0 {
 			c.count = 0

@@ -13,6 +13,8 @@ type Counts struct {
 	Failed       int64 `json:"failed"`                  // ended otherwise
 	BytesIn      int64 `json:"bytes_in"`
 	BytesOut     int64 `json:"bytes_out"`
+	Judged       int64 `json:"judged,omitempty"`      // answers that had goals
+	Good         int64 `json:"good,omitempty"`        // of these, those that met them all
 	MessagesIn   int64 `json:"messages_in,omitempty"` // received, over protocols that have messages
 	OutOfRange   int64 `json:"out_of_range"`          // latencies, service times and lags above 1 h, each counted; they are in no histogram
 	Beyond       int64 `json:"beyond,omitempty"`      // slots decided on in one of the ways above before the worker knew that their law ends before them
@@ -35,6 +37,8 @@ func (c *Counts) add(o Counts) {
 	c.Failed += o.Failed
 	c.BytesIn += o.BytesIn
 	c.BytesOut += o.BytesOut
+	c.Judged += o.Judged
+	c.Good += o.Good
 	c.MessagesIn += o.MessagesIn
 	c.OutOfRange += o.OutOfRange
 	c.Beyond += o.Beyond
@@ -90,6 +94,8 @@ type Snapshot struct {
 	FirstByte   *Compact    `json:"first_byte,omitzero"`
 	Connections Connections `json:"connections,omitzero"`
 
+	Streams Streams `json:"streams,omitzero"` // of answers in pieces
+
 	Status map[int]int64          `json:"status"` // responses by protocol status 1…999; OtherStatus pools the rest
 	Errors map[string]*ErrorClass `json:"errors"` // failed requests by class, at most 65 classes
 
@@ -124,6 +130,7 @@ func NewSnapshot(worker, incarnation string) *Snapshot {
 		Lag:         NewHistogram(),
 		FirstByte:   NewCompact(),
 		Connections: NewConnections(),
+		Streams:     NewStreams(),
 		Status:      make(map[int]int64),
 		Errors:      make(map[string]*ErrorClass),
 	}
@@ -147,6 +154,7 @@ func (s *Snapshot) Record(r *Recorder) {
 	r.lag.addTo(s.Lag)
 	r.firstByte.addTo(s.FirstByte.Histogram())
 	s.Connections.record(&r.connections)
+	s.Streams.record(r.streams)
 	for code, n := range r.status {
 		if n > 0 {
 			s.Status[code] += n
@@ -181,6 +189,7 @@ func (s *Snapshot) Merge(o *Snapshot) {
 	s.Lag.Merge(o.Lag)
 	s.FirstByte.Merge(o.FirstByte)
 	s.Connections.Merge(&o.Connections)
+	s.Streams.Merge(&o.Streams)
 	for code, n := range o.Status {
 		s.Status[code] += n
 	}
@@ -198,11 +207,13 @@ func (s *Snapshot) TakeTimes(o *Snapshot) {
 	s.AddTimes(o)
 	o.Latency, o.Service, o.Lag, o.FirstByte = NewHistogram(), NewHistogram(), NewHistogram(), NewCompact()
 	o.Connections.dropTimes()
+	o.Streams.dropTimes()
 	for _, c := range o.Errors {
 		c.Latency = NewHistogram()
 	}
 	for _, step := range o.Steps {
 		step.Latency, step.FirstByte = NewHistogram(), NewCompact()
+		step.Streams.dropTimes()
 	}
 }
 
@@ -216,6 +227,7 @@ func (s *Snapshot) AddTimes(o *Snapshot) {
 	s.Lag.Merge(o.Lag)
 	s.FirstByte.Merge(o.FirstByte)
 	s.Connections.addTimes(&o.Connections)
+	s.Streams.addTimes(&o.Streams)
 	for name, c := range o.Errors {
 		s.Class(name).Latency.Merge(c.Latency)
 	}
@@ -247,7 +259,7 @@ func (s *Snapshot) Reset() {
 	s.Service.Reset()
 	s.Lag.Reset()
 	s.FirstByte.Histogram().Reset()
-	s.Connections = NewConnections()
+	s.Connections, s.Streams = NewConnections(), NewStreams()
 	clear(s.Status)
 	clear(s.Errors)
 	s.Steps = nil

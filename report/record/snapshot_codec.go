@@ -82,7 +82,7 @@ func checkVersion(what string, got, known int) error {
 
 // normalize makes decoded fields safe to use: nothing is nil, and nothing exceeds the bounds that a Recorder keeps.
 func (s *Snapshot) normalize() error {
-	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages(), s.Connections.normalize()); err != nil {
+	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages(), s.Connections.normalize(), s.Streams.normalize()); err != nil {
 		return err
 	}
 	for _, h := range []**Histogram{&s.Latency, &s.Service, &s.Lag} {
@@ -159,6 +159,7 @@ func (c Counts) Check() error {
 		{"recalled", c.Recalled}, {"ungranted", c.Ungranted}, {"beyond", c.Beyond}, {"made_up", c.Deduplicated}, {"seen_late", c.SeenLate}, {"busy", c.Busy}, {"opening", c.Opening},
 		{"no_room", c.NoRoom}, {"completed", c.Completed},
 		{"failed", c.Failed}, {"bytes_in", c.BytesIn}, {"bytes_out", c.BytesOut}, {"messages_in", c.MessagesIn},
+		{"judged", c.Judged}, {"good", c.Good},
 		{"out_of_range", c.OutOfRange},
 	} {
 		if err := checkCount(f.name, f.n); err != nil {

@@ -28,11 +28,14 @@ type Step struct {
 	Errors       map[string]int64 `json:"errors,omitempty"`    // of Failed, by class, at most 65 classes
 	Latency      *Histogram       `json:"latency"`             // done − due
 	FirstByte    *Compact         `json:"first_byte,omitzero"` // first byte − sent
+	Judged       int64            `json:"judged,omitempty"`    // answers that had goals
+	Good         int64            `json:"good,omitempty"`      // of these, those that met them all
+	Streams      Streams          `json:"streams,omitzero"`    // of answers in pieces
 }
 
 // NewStep returns an empty one.
 func NewStep() *Step {
-	return &Step{Errors: map[string]int64{}, Latency: NewHistogram(), FirstByte: NewCompact()}
+	return &Step{Errors: map[string]int64{}, Latency: NewHistogram(), FirstByte: NewCompact(), Streams: NewStreams()}
 }
 
 // Merge adds the counts and buckets of o.
@@ -45,16 +48,21 @@ func (s *Step) Merge(o *Step) {
 	s.LateDropped += o.LateDropped
 	s.Completed += o.Completed
 	s.Failed += o.Failed
+	s.Judged += o.Judged
+	s.Good += o.Good
+	s.Streams.Merge(&o.Streams)
 	for class, n := range o.Errors {
 		s.fail(class, n)
 	}
-	s.addTimes(o)
+	s.Latency.Merge(o.Latency)
+	s.FirstByte.Merge(o.FirstByte)
 }
 
 // addTimes adds the histograms of o.
 func (s *Step) addTimes(o *Step) {
 	s.Latency.Merge(o.Latency)
 	s.FirstByte.Merge(o.FirstByte)
+	s.Streams.addTimes(&o.Streams)
 }
 
 // fail counts n failed requests by class.
@@ -79,6 +87,9 @@ func (s *Step) check(name string) error {
 	if s.FirstByte == nil {
 		s.FirstByte = NewCompact()
 	}
+	if err := s.Streams.normalize(); err != nil {
+		return err
+	}
 	if s.Errors == nil {
 		s.Errors = map[string]int64{}
 	}
@@ -94,7 +105,7 @@ func (s *Step) check(name string) error {
 		}
 	}
 	for name, n := range map[string]int64{"reached": s.Reached, "ended": s.Ended, "followed": s.Followed, "followed_late": s.FollowedLate, "sent": s.Sent,
-		"late_dropped": s.LateDropped, "completed": s.Completed, "failed": s.Failed} {
+		"late_dropped": s.LateDropped, "completed": s.Completed, "failed": s.Failed, "judged": s.Judged, "good": s.Good} {
 		if err := checkCount(name, n); err != nil {
 			return err
 		}
@@ -133,6 +144,7 @@ type recordedStep struct {
 	Step      // without histograms
 	latency   paged
 	firstByte paged
+	streams   *recordedStreams // nil until there is one
 }
 
 // newSteps returns the records of steps with these names; equal names share one. The first MaxSteps names have one of
@@ -210,13 +222,16 @@ func (s *recordedSteps) reset() {
 		step.Step = Step{Errors: step.Errors}
 		step.latency.reset()
 		step.firstByte.reset()
+		if step.streams != nil {
+			step.streams.reset()
+		}
 	}
 }
 
 // addSteps adds those that a Recorder holds.
 func (s *Snapshot) addSteps(r *recordedSteps) {
 	for _, from := range r.all {
-		if from.Reached+from.Ended+from.Sent+from.LateDropped+from.Completed+from.Failed == 0 {
+		if from.Reached+from.Ended+from.Sent+from.LateDropped+from.Completed+from.Failed == 0 && from.streams == nil {
 			continue
 		}
 		to := s.Step(from.name)
@@ -224,6 +239,7 @@ func (s *Snapshot) addSteps(r *recordedSteps) {
 		to.Merge(&counts)
 		from.latency.addTo(to.Latency)
 		from.firstByte.addTo(to.FirstByte.Histogram())
+		to.Streams.record(from.streams)
 	}
 }
 

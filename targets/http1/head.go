@@ -315,6 +315,9 @@ func (r *Response) endHead() {
 		return
 	}
 	r.status = h.code
+	if r.limits.Sink != nil && !r.limits.Sink.Expects(h.code) {
+		r.limits.Sink = nil
+	}
 	r.keep = !h.close && (!h.old || h.keepAlive) && !h.doubtful()
 	switch {
 	case h.code == 101: // another protocol follows

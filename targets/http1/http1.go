@@ -61,7 +61,23 @@ type Limits struct {
 
 	// Hold keeps some answers of HTTP/2 and HTTP/3 as evidence. For those of HTTP/1.1 their bytes do.
 	Hold Hold
+
+	// Sink takes the body as it comes; nil = nobody does.
+	Sink Sink
 }
+
+// A Sink takes the body of an answer as it comes, without its coding.
+type Sink interface {
+	// Expects reports whether the body of an answer with this status is wanted. It is called once for an answer of HTTP, before
+	// Take. Messages have no status: of them it is not called.
+	Expects(status int) bool
+	// Take takes the next bytes, which were read at a time, ns of the caller's clock. end says that a part ends with them: a
+	// chunk of HTTP/1.1, a frame of DATA, or a message. Its error ends the answer.
+	Take(b []byte, end bool, at int64) error
+}
+
+// ErrEnough is the error of a Sink that wants no more of an answer, which is a success.
+var ErrEnough = errors.New("the rest of the answer is not wanted")
 
 // Hold says of which answers the headers and the beginning of the body are kept, whatever Content and Fields say.
 type Hold struct {
@@ -118,6 +134,9 @@ const (
 // A Response reads one response after the other. The zero value is not ready: call Begin. It is for one goroutine at a
 // time.
 type Response struct {
+	// At is when the bytes of the next Feed were read, for Limits.Sink, ns of the caller's clock.
+	At int64
+
 	limits  Limits
 	toHead  bool // the request's method is HEAD
 	state   state
@@ -134,6 +153,7 @@ type Response struct {
 	body    int64 // bytes of the body so far
 	padding int64 // bytes of the chunked coding beyond the usual
 	keep    bool  // the connection can carry another request
+	sated   bool  // the Sink wants no more
 	goal    []byte
 	memo    *Memo // nil = heads are not remembered
 	content []byte
@@ -143,7 +163,7 @@ type Response struct {
 // Begin prepares r for the response to the next request. head says that its method is HEAD, so that no body follows.
 func (r *Response) Begin(l Limits, head bool) {
 	r.Release()
-	*r = Response{limits: l.InEffect(), toHead: head, line: r.line[:0], goal: r.goal[:0], memo: r.memo, content: r.content[:0], fields: r.fields[:0]}
+	*r = Response{At: r.At, limits: l.InEffect(), toHead: head, line: r.line[:0], goal: r.goal[:0], memo: r.memo, content: r.content[:0], fields: r.fields[:0]}
 	r.head.length = unknown
 }
 
@@ -177,6 +197,10 @@ func (r *Response) Feed(b []byte) (n int, done bool, err error) {
 			return n, false, err
 		}
 	}
+	if r.sated && r.state < over {
+		r.state, r.err = failed, ErrEnough
+		return n, false, r.err
+	}
 	if n < len(b) {
 		r.keep = false // unrequested data must not answer the next request
 	}
@@ -206,6 +230,9 @@ func (r *Response) step(b []byte) (n int, err error) {
 func (r *Response) readSized(b []byte) (n int, err error) {
 	n, err = r.take(b[:min(int64(len(b)), r.left)])
 	r.left -= int64(n)
+	if err == nil && r.left == 0 {
+		err = r.endPart()
+	}
 	switch {
 	case err != nil || r.left > 0:
 		return n, err
@@ -224,10 +251,33 @@ func (r *Response) take(b []byte) (int, error) {
 		return int(room + 1), ErrBody
 	}
 	r.body += int64(len(b))
+	if r.limits.Sink != nil {
+		if err := r.limits.Sink.Take(b, r.state == unbounded, r.At); err != nil {
+			return len(b), r.enough(err)
+		}
+	}
 	if wanted := r.limits.Content - len(r.content); wanted > 0 {
 		r.content = append(r.content, b[:min(wanted, len(b))]...)
 	}
 	return len(b), nil
+}
+
+// endPart tells the Sink that a chunk has ended.
+func (r *Response) endPart() error {
+	if r.limits.Sink == nil {
+		return nil
+	}
+	return r.enough(r.limits.Sink.Take(nil, true, r.At))
+}
+
+// enough returns an error of the Sink. If it wants no more, the rest of what was read may still end the answer: then the
+// connection can be kept.
+func (r *Response) enough(err error) error {
+	if errors.Is(err, ErrEnough) {
+		r.limits.Sink, r.sated = nil, true
+		return nil
+	}
+	return err
 }
 
 // EOF informs r that the peer closed the connection, or its half of it. It returns nil if that ends the response, or if

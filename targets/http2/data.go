@@ -1,6 +1,8 @@
 package http2
 
 import (
+	"errors"
+
 	"golang.org/x/net/http2"
 
 	"github.com/loadctl/loadctl/targets/http1"
@@ -94,6 +96,12 @@ func (c *Conn) take(b []byte) {
 	}
 	s.keep(b)
 	s.got += int64(len(b))
+	if s.limits.Sink == nil {
+		return
+	}
+	if err := s.limits.Sink.Take(b, false, c.At); err != nil {
+		c.abort(s, err)
+	}
 }
 
 // keep keeps the next bytes of a body, as far as they are wanted.
@@ -122,6 +130,12 @@ func (c *Conn) endData() {
 	r := &c.reader
 	s, end := r.stream, r.frame.flags.Has(http2.FlagDataEndStream)
 	r.stream = nil
+	if s != nil && s.limits.Sink != nil && !s.framed() {
+		if err := s.limits.Sink.Take(nil, true, c.At); err != nil && !(end && errors.Is(err, http1.ErrEnough)) {
+			c.abort(s, err)
+			s = nil
+		}
+	}
 	switch {
 	case s != nil && end:
 		c.restore(nil, int64(r.frame.size))

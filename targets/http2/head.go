@@ -138,6 +138,9 @@ func (c *Conn) endBlock(s *Stream) {
 	default:
 		s.status, s.length = b.code, b.length
 		s.hold()
+		if s.limits.Sink != nil && !s.limits.Messages && !s.limits.Sink.Expects(s.status) {
+			s.limits.Sink = nil
+		}
 		if !redirects(s.status) {
 			s.goal = s.goal[:0]
 		}

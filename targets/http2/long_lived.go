@@ -63,7 +63,7 @@ func (c *Conn) Resume(r *Request, l http1.Limits) *Stream {
 			continue
 		}
 		c.kept = slices.Delete(c.kept, i, i+1)
-		s.longLived.kept, s.at, s.body, s.limits.Content, s.limits.Hold = false, c.total, r.body, l.Content, l.Hold
+		s.longLived.kept, s.at, s.body, s.limits.Content, s.limits.Hold, s.limits.Sink = false, c.total, r.body, l.Content, l.Hold, l.Sink
 		s.ask()
 		c.queue(s)
 		return s

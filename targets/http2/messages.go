@@ -47,9 +47,15 @@ func (c *Conn) takeMessages(s *Stream, b []byte) error {
 		if m.left, b = m.left-n, b[n:]; m.left == 0 {
 			m.count++
 			m.have = 0
-			if !m.skipped {
-				c.received(s)
+			if m.skipped {
+				continue
 			}
+			if s.limits.Sink != nil {
+				if err := s.limits.Sink.Take(nil, true, c.At); err != nil {
+					return err
+				}
+			}
+			c.received(s)
 		}
 	}
 	return nil

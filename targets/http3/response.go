@@ -36,6 +36,9 @@ type Response struct {
 	// Began is when the first byte of the answer came, ns of the clock of http1.Hold. The caller sets it after Begin.
 	Began int64
 
+	// At is when the bytes of the next Feed were read, for Limits.Sink, ns of the same clock.
+	At int64
+
 	limits  http1.Limits
 	toHead  bool // the request's method is HEAD
 	state   state
@@ -167,6 +170,11 @@ func (r *Response) pay(b []byte) (int, error) {
 		if room := r.limits.Content - len(r.content); room > 0 {
 			r.content = append(r.content, b[:min(n, room)]...)
 		}
+		if r.limits.Sink != nil {
+			if err := r.limits.Sink.Take(b[:n], r.left == 0, r.At); err != nil {
+				return n, err
+			}
+		}
 	case frameHeaders:
 		r.taken += n
 		if r.left > 0 || len(r.section) > 0 {
@@ -205,6 +213,7 @@ func (r *Response) readSection(section []byte) error {
 	keep := r.limits.Fields
 	if !keep && r.last.head.code != 0 && bytes.Equal(section, r.last.section) && !r.limits.Hold.Keeps(r.last.head.code, r.Began) {
 		r.head = r.last.head
+		r.sink()
 		return nil
 	}
 	keep = keep || r.limits.Hold.Bytes > 0
@@ -222,10 +231,18 @@ func (r *Response) readSection(section []byte) error {
 	if len(section) <= keptBuffer {
 		r.last = memo{append(r.last.section[:0], section...), head}
 	}
+	r.sink()
 	if r.limits.Hold.Keeps(head.code, r.Began) {
 		r.limits.Content = max(r.limits.Content, r.limits.Hold.Bytes)
 	}
 	return nil
+}
+
+// sink asks the Sink whether it wants the body.
+func (r *Response) sink() {
+	if r.limits.Sink != nil && !r.limits.Sink.Expects(r.head.code) {
+		r.limits.Sink = nil
+	}
 }
 
 // A memo is the last head: servers send the same one until the second of their Date ends. Without a dynamic table, equal

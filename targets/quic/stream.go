@@ -104,6 +104,13 @@ func (s *Stream) Canceled() bool {
 	return s.canceled
 }
 
+// Look calls f, while no goroutine reads the answer.
+func (s *Stream) Look(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
 // Silent reports whether nothing came on the connection since the request began, or since the server was last asked for a
 // sign of life. A QUIC connection ends only after a long silence.
 func (s *Stream) Silent() bool {
@@ -304,8 +311,11 @@ func (s *Stream) feed(b []byte, ended bool) error {
 		return context.Canceled
 	}
 	s.in += len(b)
-	if s.answer.Began == 0 && len(b) > 0 {
-		s.answer.Began = s.request.Now()
+	if (s.answer.Began == 0 || s.request.Limits.Sink != nil) && len(b) > 0 {
+		s.answer.At = s.request.Now()
+	}
+	if s.answer.Began == 0 {
+		s.answer.Began = s.answer.At
 	}
 	err := s.answer.Feed(b)
 	if err == nil && ended {

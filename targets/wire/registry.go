@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 )
 
 // A protocol is how requests of some schemes are checked, made and judged.
@@ -12,6 +13,7 @@ type protocol struct {
 	schemes []string
 	check   func(targets.Spec, *url.URL) error
 	use     func(*Wire, targets.Spec, *url.URL, targets.Local) error // makes a Wire one of the protocol
+	events  []string                                                 // the kinds that answers in pieces have; nil = none
 	shared  func(targets.Spec) error                                 // refuses settings of all requests that it does not use; nil = it refuses none
 }
 
@@ -19,12 +21,12 @@ type protocol struct {
 // schemes to the table of package targets. It is a function, because a variable could be changed.
 func registry() []protocol {
 	return []protocol{
-		{schemes: []string{"http", "https"}, check: checkHTTP, use: (*Wire).useHTTP},
+		{schemes: []string{"http", "https"}, check: checkHTTP, use: (*Wire).useHTTP, events: []string{events.SSE, events.Lines, events.Chunks}},
 		{schemes: []string{"noop"}, check: checkNoop, use: (*Wire).useNoop, shared: sharedNoop},
 		{schemes: []string{"tcp", "udp"}, check: checkRaw, use: (*Wire).useRaw, shared: sharedRaw},
 		{schemes: []string{"redis", "rediss"}, check: checkRedis, use: (*Wire).useRedis, shared: sharedBare},
-		{schemes: []string{"ws", "wss"}, check: checkWS, use: (*Wire).useMessages, shared: sharedWS},
-		{schemes: []string{"grpc", "grpcs"}, check: checkGRPC, use: (*Wire).useHTTP, shared: sharedGRPC},
+		{schemes: []string{"ws", "wss"}, check: checkWS, use: (*Wire).useMessages, shared: sharedWS, events: []string{events.Messages}},
+		{schemes: []string{"grpc", "grpcs"}, check: checkGRPC, use: (*Wire).useHTTP, shared: sharedGRPC, events: []string{events.Messages}},
 	}
 }
 

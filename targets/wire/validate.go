@@ -38,7 +38,7 @@ func checkRequest(s targets.Spec) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(p.check(s, u), checkTraced(s)); err != nil {
+	if err := cmp.Or(p.check(s, u), checkTraced(s), checkStream(s, p.events)); err != nil {
 		return err
 	}
 	_, err = newMessage(s, u, Endpoint{}, s.Parser(nil), nil) // it finds wrong placeholders

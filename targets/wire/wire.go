@@ -22,6 +22,7 @@ import (
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/classes"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/http3"
@@ -54,6 +55,9 @@ type Wire struct {
 	Frames []byte
 
 	Limits http1.Limits // of an answer; it must be read with these, for Outcome to look at it
+
+	Events *events.Rules // what the events of an answer in pieces are; nil = it has none
+	Goals  []events.Goal // what an answer has to meet to count as good
 
 	Redirects int // how many redirects a request follows at most: see Filled and Follow
 
@@ -174,6 +178,9 @@ func (w *Wire) useHTTP(spec targets.Spec, u *url.URL, local targets.Local) (err 
 	}
 	w.Limits, w.offers = w.expect.limits, protocols(spec)
 	w.Limits.Hold = w.expect.hold()
+	if err := w.setEvents(spec, w.expect.statuses.Contains); err != nil {
+		return err
+	}
 	if !targets.IsGRPC(spec.URL) {
 		w.Redirects = spec.Redirects
 	}

@@ -56,6 +56,9 @@ func (w *Wire) useMessages(s targets.Spec, u *url.URL, local targets.Local) (err
 	if w.messages, err = newMessages(s, u, local.Tables); err != nil {
 		return err
 	}
+	if err := w.setEvents(s, nil); err != nil {
+		return err
+	}
 	w.Close, w.credential = s.NoKeepAlive, local.Credential
 	if u.Scheme == "wss" {
 		w.Name, w.offers = u.Hostname(), []string{ALPNHTTP1}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/http1"
 )
 
 // A Rule says which message is the reply to a request. It never changes.
@@ -30,6 +31,9 @@ type Socket struct {
 	frame   []byte // buffer of control frames
 	err     error  // why it carries no further request
 	Chosen  string // subprotocol; "" = none
+
+	Sink http1.Sink // takes the messages of a reply; nil = nobody does
+	At   int64      // when the bytes of the next Feed were read, for Sink, ns of the caller's clock
 
 	rule Rule // of the request
 	seen int  // messages since the request
@@ -91,9 +95,17 @@ func (s *Socket) Feed(b []byte) (used int, done bool, err error) {
 		case s.old:
 			s.old = false
 			s.reader.Limit, s.reader.Keep = s.rule.Bounds()
-		case s.rule.Fits(&s.reader, &s.seen):
-			s.reader.Limit, s.reader.Keep = 0, 0
-			return used, true, nil
+		default:
+			fits := s.rule.Fits(&s.reader, &s.seen)
+			if s.Sink != nil {
+				if err := s.Sink.Take(nil, true, s.At); err != nil {
+					return used, false, err
+				}
+			}
+			if fits {
+				s.reader.Limit, s.reader.Keep = 0, 0
+				return used, true, nil
+			}
 		}
 	}
 	return used, false, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/wire"
 )
@@ -21,6 +22,7 @@ type capture struct {
 	watcher  targets.Watcher  // nil = none
 	phases   targets.Phases   // nil = nobody wants to know
 	follower targets.Follower // the same, if it wants redirects; else nil
+	gaps     events.Gaps      // nil = nobody wants to know
 	sample   int              // bytes of each body that it wants; −1 = no exchanges
 	last     []byte           // what was read last, of the request that ends now
 	buffers  [][]byte         // not in use
@@ -155,8 +157,9 @@ func (cn *conn) sent() []byte {
 }
 
 // limits returns within which a stream's answer is read, for a request that begins now.
-func (c *Client) limits(r *conn) http1.Limits {
+func (c *Client) limits(r *conn, gaps events.Gaps) http1.Limits {
 	l := r.wire.Limits
+	l.Sink = c.beginEvents(r, gaps)
 	if c.sample < 0 {
 		l.Hold.Bytes = 0
 		return l

@@ -112,7 +112,7 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 	for cn := c.take(now, h); cn != nil; cn = c.take(now, h) {
 		cn.wire = wire.Filled(call)
 		cn.begin(targets.Result{Call: call, Due: due, Sent: now}, now+int64(c.wire.Timeout), h)
-		cn.beginReply()
+		c.beginReply(cn)
 		if cn.request = cn.wire.Request; cn.request == nil {
 			cn.filled = wire.Fill(cn.filled, call)
 			cn.request = cn.filled
@@ -234,6 +234,12 @@ func (c *Client) expire(now int64) {
 	for cn := c.inFlight.first; cn != nil && cn.deadline <= now; cn = c.inFlight.first {
 		if cn.state == resting {
 			c.rested(cn)
+			continue
+		}
+		if later := cn.lasts(); later > now {
+			c.inFlight.remove(cn)
+			cn.deadline = later
+			c.inFlight.insert(cn)
 			continue
 		}
 		c.giveUp(cn, os.ErrDeadlineExceeded)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/http1"
 	"github.com/loadctl/loadctl/targets/http2"
 	"github.com/loadctl/loadctl/targets/wire"
@@ -49,6 +50,7 @@ type conn struct {
 	reply     reply          // reads what is answered
 	answer    http1.Response // the reply of HTTP/1.1
 	raw       *wire.Reply    // that of tcp, udp and redis; nil if there was none yet
+	events    *events.Reader // of an answer that comes in pieces; nil if there was none yet
 	deadline  int64
 	in, out   int   // bytes of the request and its answer so far; with TLS, out counts the parts that the peer has taken whole
 	sealed    int   // bytes of the request that are encrypted, and not yet in out
@@ -103,13 +105,15 @@ func (cn *conn) restart() {
 }
 
 // beginReply begins to read the reply to the request that was begun.
-func (cn *conn) beginReply() {
+func (c *Client) beginReply(cn *conn) {
 	if cn.wire.Raw() {
 		cn.raw = cn.wire.Reply(cn.raw)
 		cn.reply = cn.raw
 		return
 	}
-	cn.answer.Begin(cn.wire.Limits, cn.wire.Head)
+	l := cn.wire.Limits
+	l.Sink = c.beginEvents(cn, c.gaps)
+	cn.answer.Begin(l, cn.wire.Head)
 	cn.reply = &cn.answer
 }
 

@@ -2,6 +2,8 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"io"
 	"os"
 	"time"
 
@@ -144,6 +146,7 @@ func (c *Client) read(cn *conn) {
 			c.end(cn, cn.reply.EOF(), targets.ClassProtocol, false)
 			return
 		}
+		c.stamp(cn)
 		used, complete, err := cn.reply.Feed(c.buf[:n])
 		cn.in += used
 		if complete || err != nil {
@@ -203,7 +206,7 @@ func (c *Client) resume() {
 // it. It reads the clock each time: a batch takes longer than the allowed error of Done.
 func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	now := c.clock.Now()
-	if err == nil && now > cn.deadline {
+	if err == nil && now > max(cn.deadline, cn.lasts()) {
 		err, keep = os.ErrDeadlineExceeded, false
 	}
 	if err != nil && cn.writeErr != nil {
@@ -212,12 +215,13 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	r := &cn.result
 	r.Done, c.latest = now, now
 	earlier := r.Outcome // of redirects
-	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(now-r.Sent), err, rest, r.Call.Session)
+	meant := cn.meaning(err)
+	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(now-r.Sent), meant, rest, r.Call.Session)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(cn.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(cn.out)+earlier.BytesOut
 	next, to := c.next(cn, err)
 	switch {
 	case next == nil:
-		c.observe(cn, err)
+		c.observe(cn, meant)
 	case c.follower != nil:
 		c.followed(cn)
 	}
@@ -236,7 +240,7 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	if keep {
 		c.closedInARow = 0
 	} else {
-		if cn.number > 0 && (cutOff(r.Outcome.Class) || err == nil && !cn.wire.Close) {
+		if cn.number > 0 && (cutOff(r.Outcome.Class) || errors.Is(err, io.ErrUnexpectedEOF) || err == nil && !cn.wire.Close) {
 			c.hungUp()
 		}
 		cn.close()

@@ -33,6 +33,11 @@ func (c *Client) dial(cn *conn) {
 // takeH3 takes what connections and streams of HTTP/3 have to report.
 func (c *Client) takeH3() {
 	reports := c.h3.Take()
+	for _, g := range reports.Gaps {
+		if c.gaps != nil {
+			c.gaps.Gap(g.Step, g.Took)
+		}
+	}
 	for _, d := range reports.Dialed {
 		c.dialed(d)
 	}
@@ -95,7 +100,7 @@ func (c *Client) beginH3(r *conn) {
 	on.session.streams++
 	c.relist(on)
 	c.h3.Begin(s, on.session.h3, quic.Request{
-		Frames: frames, Head: r.wire.Head, Limits: c.limits(r), Timeout: time.Duration(r.deadline - c.clock.Now()), Halted: c.wire.Halted, Now: c.clock.Now,
+		Frames: frames, Head: r.wire.Head, Limits: c.limits(r, &c.h3), Timeout: time.Duration(r.deadline - c.clock.Now()), Halted: c.wire.Halted, Now: c.clock.Now,
 	})
 }
 

@@ -45,7 +45,7 @@ func (c *Client) follow(cn *conn, next *wire.Wire, to *host) {
 	}
 	cn.wire, cn.host, cn.request = next, to, next.Request
 	cn.restart()
-	cn.beginReply()
+	c.beginReply(cn)
 	if cn.reused = cn.Socket.IsOpen(); cn.reused {
 		if c.write(cn) {
 			return

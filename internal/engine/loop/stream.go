@@ -101,7 +101,7 @@ func (c *Client) beginStream(r *conn) {
 		}
 	}
 	r.stream.start, r.stream.received, r.stream.begun, r.reused = sn.wrote, sn.received, true, sn.served
-	sn.attach(r, request, c.limits(r))
+	sn.attach(r, request, c.limits(r, c.gaps))
 	sn.streams++
 	c.relist(on)
 }

@@ -45,6 +45,7 @@ func (c *Client) readSecure(cn *conn) {
 	for range readsInARow {
 		n, err := cn.Receive(c.buf)
 		if n > 0 {
+			c.stamp(cn)
 			used, complete, bad := cn.reply.Feed(c.buf[:n])
 			cn.in += used
 			if complete || bad != nil {

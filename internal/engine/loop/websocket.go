@@ -27,6 +27,7 @@ func (c *Client) spoke(cn *conn) {
 	}
 	cn.state = reading
 	cn.wire.Expect(cn.messages)
+	cn.messages.Sink = c.beginEvents(cn, c.gaps)
 	if c.feed(cn, cn.messages.Greeting()) && cn.Readable {
 		c.readSocket(cn)
 	}
@@ -63,6 +64,9 @@ func (c *Client) readSocket(cn *conn) {
 
 // feed takes bytes of the reply. It reports whether more are needed. What follows the reply is no reply.
 func (c *Client) feed(cn *conn, b []byte) (more bool) {
+	if cn.messages.Sink != nil {
+		cn.messages.At = c.clock.Now()
+	}
 	used, done, err := cn.messages.Feed(b)
 	if c.keepLast(b[:used]); err == nil && !done {
 		c.keepLast(nil)

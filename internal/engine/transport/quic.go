@@ -29,6 +29,21 @@ type Reports struct {
 	Dialed  []*Dialing     // that are over
 	Changed []*Dialing     // whose connections may have begun to leave
 	Ended   []*quic.Stream // that are over
+	Gaps    []Gap          // between events
+}
+
+// A Gap is the time between two events of an answer of a step, ns.
+type Gap struct {
+	Step int
+	Took int64
+}
+
+// Gap implements events.Gaps. Any goroutine may call it. It does not wake the loop.
+func (q *QUIC) Gap(step int, ns int64) {
+	q.mu.Lock()
+	q.reports.Gaps = append(q.reports.Gaps, Gap{step, ns})
+	q.some.Store(true)
+	q.mu.Unlock()
 }
 
 // A Dialing is a connection that is being opened, or was.

@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 )
 
 // mode is whether and how a shard is to end. It only grows.
@@ -61,10 +62,11 @@ type shard struct {
 	pace     pace
 	waiting  waiting
 	recorder *record.Recorder
-	observer *observer    // nil = no evidence is kept
-	mix      *targets.Mix // nil = a workload of one request
-	walks    *walks       // nil = no flow has several steps
-	log      RequestLog   // nil = nobody hears of single requests
+	observer *observer       // nil = no evidence is kept
+	goals    [][]events.Goal // by step; nil = there are none
+	mix      *targets.Mix    // nil = a workload of one request
+	walks    *walks          // nil = no flow has several steps
+	log      RequestLog      // nil = nobody hears of single requests
 	inFlight int
 	request  uint64               // of a closed loop: how many requests were sent
 	giveUp   int64                // when the last requests are abandoned, 0 = there may be more
@@ -296,12 +298,14 @@ func (s *shard) completed(r targets.Result) {
 	if r.Connection > 0 { // clients of all shards count from 1
 		r.Connection = (r.Connection-1)*int64(s.parts) + int64(s.part) + 1
 	}
-	s.recorder.Done(record.Finished{
+	f := record.Finished{
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
 		BytesIn: r.Outcome.BytesIn, BytesOut: r.Outcome.BytesOut, Messages: r.Outcome.Messages,
 		Step: r.Call.Step, First: r.First, Reused: r.Reused,
-	})
+	}
+	s.judge(&f, &r)
+	s.recorder.Done(f)
 	if s.observer != nil {
 		s.observer.keep(&r)
 	}

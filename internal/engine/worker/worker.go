@@ -13,6 +13,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 )
 
 // The values that the zero values of a Worker stand for.
@@ -76,6 +77,9 @@ type Worker struct {
 	// Dropped returns how many datagrams the system dropped so far because the Target did not read them in time. nil = it
 	// is not known, or there are none.
 	Dropped func() int64
+
+	// Goals are what the answers of each step have to meet to count as good, by index; nil = there are none.
+	Goals [][]events.Goal
 
 	// Evidence says what is kept of some requests; nil = nothing.
 	Evidence *Evidence
@@ -179,6 +183,7 @@ func (e *engine) open() error {
 		}
 	}
 	e.observe()
+	e.listen()
 	e.publisher.shards, e.publisher.cores = e.shards, e.Cores
 	if e.Closed {
 		e.publisher.idleTime = &e.idleTime

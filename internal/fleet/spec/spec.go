@@ -17,7 +17,7 @@ import (
 )
 
 // Version is the version of the spec's encoding, and of the state that belongs to it.
-const Version = 13
+const Version = 14
 
 // The defaults of a Spec.
 const (
