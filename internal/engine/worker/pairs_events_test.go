@@ -40,8 +40,8 @@ func leave(ids ...string) func(*pair) {
 	}
 }
 
-// events are those of which all pairs are played.
-func events() []event {
+// allEvents are those of which all pairs are played.
+func allEvents() []event {
 	return slices.Concat(ordinary(), faults())
 }
 

@@ -29,7 +29,7 @@ func (p *pairTable) add(kind string, first, second event, missing int64) {
 func (p *pairTable) document() []byte {
 	var b bytes.Buffer
 	b.WriteString(pairsHead)
-	all := events()
+	all := allEvents()
 	for _, kind := range p.kinds {
 		fmt.Fprintf(&b, "\n## %s\n\n| first \\ second |", pairKinds[kind])
 		for i := range all {

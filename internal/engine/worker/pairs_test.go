@@ -97,8 +97,8 @@ func eventGaps(first, second event) []time.Duration {
 func TestPairs(t *testing.T) {
 	var table pairTable
 	for _, kind := range runKinds() {
-		for _, first := range events() {
-			for _, second := range events() {
+		for _, first := range allEvents() {
+			for _, second := range allEvents() {
 				gaps := eventGaps(first, second)
 				if len(gaps) == 0 {
 					continue
@@ -131,7 +131,7 @@ func likelyTriples() (first, second, third []event) {
 
 // named returns events by their names.
 func named(names ...string) (chosen []event) {
-	for _, e := range events() {
+	for _, e := range allEvents() {
 		if slices.Contains(names, e.name) {
 			chosen = append(chosen, e)
 		}
@@ -166,7 +166,7 @@ func TestSequences(t *testing.T) {
 	first, n := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 50)
 	for seed := first; seed < first+n; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
-		possible, kinds := events(), []string{"numbers", "plain", "limiter", "closed"}
+		possible, kinds := allEvents(), []string{"numbers", "plain", "limiter", "closed"}
 		kind := kinds[r.IntN(len(kinds))]
 		var chosen []event
 		var gaps []time.Duration
