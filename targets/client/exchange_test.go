@@ -27,6 +27,7 @@ import (
 // A curious Watcher wants every exchange.
 type curious struct {
 	phases map[targets.Phase][]time.Duration
+	gaps   []int64
 }
 
 func (c *curious) Worth(*targets.Result) bool  { return true }
@@ -34,6 +35,9 @@ func (c *curious) Holds(*targets.Result) int64 { return 0 }
 func (c *curious) Phase(p targets.Phase, took int64) {
 	c.phases[p] = append(c.phases[p], time.Duration(took))
 }
+
+// Gap implements events.Gaps.
+func (c *curious) Gap(_ int, ns int64) { c.gaps = append(c.gaps, ns) }
 
 // exchanges sends requests one after the other, over one connection, and returns their results and what was watched.
 func exchanges(t *testing.T, spec targets.Spec, requests int, body int) ([]targets.Result, *curious) {
@@ -62,9 +66,10 @@ func watch(t *testing.T, spec targets.Spec, requests int, body int, clock *pacer
 		t.Fatal(err)
 	}
 	defer c.Close()
-	watcher := &curious{map[targets.Phase][]time.Duration{}}
+	watcher := &curious{phases: map[targets.Phase][]time.Duration{}}
 	c.Watch(watcher, body)
 	c.Time(watcher)
+	c.Gaps(watcher)
 	var all []targets.Result
 	for i := range requests {
 		for now := c.Now(); !c.Send(now, now, targets.Call{Number: uint64(i)}); now = c.Now() {
@@ -73,7 +78,13 @@ func watch(t *testing.T, spec targets.Spec, requests int, body int, clock *pacer
 			}
 		}
 		for len(all) <= i {
-			if err := c.Poll(c.Now()+int64(time.Second), func(r targets.Result) { all = append(all, r) }); err != nil {
+			if err := c.Poll(c.Now()+int64(time.Second), func(r targets.Result) {
+				if r.Events != nil { // the next request has them too
+					e := *r.Events
+					r.Events = &e
+				}
+				all = append(all, r)
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}

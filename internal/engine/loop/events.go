@@ -24,10 +24,17 @@ func (c *Client) beginEvents(cn *conn, gaps events.Gaps) http1.Sink {
 	return cn.events
 }
 
-// stamp notes when bytes of an answer were read, if it has events.
+// stamp notes when bytes of an answer were read, if it has events. The first byte has the time of the event that it is of.
 func (c *Client) stamp(cn *conn) {
-	if cn.result.Events != nil {
-		cn.answer.At = c.clock.Now()
+	if cn.result.Events == nil {
+		return
+	}
+	now := c.clock.Now()
+	if cn.result.First == 0 {
+		cn.result.First = now
+	}
+	if cn.answer.At = now; cn.messages != nil {
+		cn.messages.At = now
 	}
 }
 

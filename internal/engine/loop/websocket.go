@@ -64,8 +64,8 @@ func (c *Client) readSocket(cn *conn) {
 
 // feed takes bytes of the reply. It reports whether more are needed. What follows the reply is no reply.
 func (c *Client) feed(cn *conn, b []byte) (more bool) {
-	if cn.messages.Sink != nil {
-		cn.messages.At = c.clock.Now()
+	if len(b) > 0 {
+		c.stamp(cn)
 	}
 	used, done, err := cn.messages.Feed(b)
 	if c.keepLast(b[:used]); err == nil && !done {
