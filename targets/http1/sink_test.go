@@ -53,7 +53,7 @@ func TestSink(t *testing.T) {
 		if !done || sink.text != "abcdef" || sink.parts != 3 || sink.status != 200 || !r.KeepAlive() {
 			t.Errorf("in pieces of %d: done %v, %+v", size, done, sink)
 		}
-		if len(sink.times) > reads || size == 1 && len(sink.times) < 9 {
+		if len(sink.times) > reads || size == 1 && len(sink.times) != 6 {
 			t.Errorf("in pieces of %d: times %v", size, sink.times)
 		}
 	}
