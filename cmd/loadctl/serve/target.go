@@ -74,6 +74,12 @@ With --shop it serves:
   /echo             method, path, query, headers and body of the request
 A --route with a pattern of the shop, such as 'POST /pay=latency=200ms', changes that route.
 
+With --sse each request gets a stream of events with a pace: the first after first=, the others after
+gap= each, at random within ±. stall=N:2s holds event N back for 2s, and form=lines sends lines of
+JSON, form=chunks pieces of any text. With --openai POST /v1/chat/completions, /v1/completions and
+/v1/responses answer as the API of OpenAI does: "stream", "stream_options" and "max_tokens" count.
+It prints what it knows of these streams: how many, and the times of their events.
+
 --unique tells whether data was used once: it prints how many different values came, and how many of
 them more than once ("values 1000, twice 0"). It keeps %d values in at most 134 MB.
 
@@ -82,7 +88,8 @@ See docs/target.md for examples. It ends after --for, or by Ctrl-C or SIGTERM, w
 Other machines cannot reach 127.0.0.1. With any other address, all who can reach this machine can
 send requests. :8080 means all addresses of this machine.`, arrivals.KeptSeconds, arrivals.QueueLimit, seen.Most)
 	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json\n  loadctl target --capacity 8 --service-time 10ms\n" +
-		"  loadctl target --shop --route 'POST /pay=latency=200ms' --unique 'json user'"
+		"  loadctl target --shop --route 'POST /pay=latency=200ms' --unique 'json user'\n" +
+		"  loadctl target --openai 'first=200ms,tokens=50,gap=20ms±5ms' --event-log events.jsonl"
 	flags.AddFlags(c)
 	return cli.Patient(c) // print the whole summary, however slowly it is read
 }
@@ -97,6 +104,7 @@ type targetFlags struct {
 	shop                    bool
 	routes                  routes
 	unique                  uniques
+	streams                 streamFlags
 	certificate             certificate
 	tcp, udp, ws, grpc      bool
 }
@@ -117,6 +125,7 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.Var(&f.routes, "route", "`PATTERN=SETTINGS`: latency, jitter, status, stall and body of some answers, such as '/slow/*=latency=50ms,status=503'; may be repeated")
 	s.BoolVar(&f.shop, "shop", false, "serve a small shop: logins with tokens, items, a cart, payments. See docs/target.md#a-shop")
 	s.Var(&f.unique, "unique", "count different values, and those that came more than once, of `WHAT` in requests: "+site.UniqueForms+"; may be repeated")
+	f.streams.AddFlags(c)
 	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
 	s.BoolVar(&f.ws, "ws", false, "instead of HTTP, answer each message of WebSocket with the same message; with --tls-cert it is wss")
@@ -136,13 +145,17 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 	if err := f.output.Check(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(f.checkAnswers(), f.setEcho()); err != nil {
+	if err := cmp.Or(f.checkAnswers(), f.setEcho(), f.streams.check(f.options.Status)); err != nil {
 		return nil, cli.Config(err)
 	}
 	options := f.options
 	options.Latency, options.Jitter, options.NoPaths = time.Duration(f.latency), time.Duration(f.jitter), true
 	options.ServiceTime = cmp.Or(time.Duration(f.service), usualService)
-	var err error
+	err := f.streams.open()
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	options.Streams = f.streams.log
 	if options.Site, err = f.site(); err != nil {
 		return nil, cli.Config(fmt.Errorf("--route %w", err))
 	}
@@ -163,12 +176,12 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 // site returns what the flags serve beyond one answer for all; nil if that is nothing, because the plain server is
 // faster.
 func (f *targetFlags) site() (*site.Site, error) {
-	if !f.shop && len(f.routes) == 0 && len(f.unique.list) == 0 {
+	if !f.shop && len(f.routes) == 0 && len(f.unique.list) == 0 && !f.streams.given() {
 		return nil, nil
 	}
-	var all []site.Route
+	all := f.streams.routes()
 	if f.shop {
-		all = shop.Routes()
+		all = append(all, shop.Routes()...)
 	}
 	for _, r := range f.routes {
 		all = site.Change(all, r)
@@ -196,7 +209,7 @@ func (f *targetFlags) setEcho() error {
 	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
 		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
 	}
-	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && !f.grpc && f.certificate.given() || o.HTTP3 {
+	if f.shop || f.streams.given() || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && !f.grpc && f.certificate.given() || o.HTTP3 {
 		return errors.New("--tcp, --udp, --ws, --grpc: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
 	}
 	return nil
@@ -278,7 +291,7 @@ func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
 	fmt.Fprintln(announce, "counting at", where)
 	go server.Schedule(ctx, f.stalls)
 	summary := server.Collect(ctx, progress)
-	return f.output.Print(out, summary, summary.WriteText)
+	return cmp.Or(f.output.Print(out, summary, summary.WriteText), f.streams.close())
 }
 
 // several tells whether more than one of the flags is given.
