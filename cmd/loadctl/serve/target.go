@@ -74,9 +74,9 @@ With --shop it serves:
   /echo             method, path, query, headers and body of the request
 A --route with a pattern of the shop, such as 'POST /pay=latency=200ms', changes that route.
 
-With --sse each request gets a stream of events with a pace: the first after first=, the others after
-gap= each, at random within ±. stall=N:2s holds event N back for 2s, and form=lines sends lines of
-JSON, form=chunks pieces of any text. With --openai POST /v1/chat/completions, /v1/completions and
+With --sse each request gets a stream of events at a pace: the first after first=, the others after
+gap= each, at random within ±. stall=N:2s holds event N back for 2s. form=lines sends lines of JSON,
+form=chunks a chunk or DATA frame each. With --openai POST /v1/chat/completions, /v1/completions and
 /v1/responses answer as the API of OpenAI does: "stream", "stream_options" and "max_tokens" count.
 It prints what it knows of these streams: how many, and the times of their events.
 
