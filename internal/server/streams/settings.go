@@ -84,7 +84,7 @@ func (s *Settings) set(name, value string) (err error) {
 			err = fmt.Errorf("%s=%.20s: give a number from 0 to %d", name, value, MaxEvents)
 		}
 	case name == "form" && s.of == Events:
-		if s.form = value; contentTypes[value] == "" {
+		if s.form = value; contentType(value) == "" {
 			err = fmt.Errorf("form=%.20s: use sse, lines or chunks", value)
 		}
 	case s.of == Events:

@@ -23,11 +23,17 @@ import (
 	"github.com/loadctl/loadctl/internal/server/site"
 )
 
-// contentTypes are those of the forms.
-var contentTypes = map[string]string{
-	SSE:    "text/event-stream",
-	Lines:  "application/x-ndjson",
-	Chunks: "application/octet-stream",
+// contentType returns the type of a form; "" if there is no such form.
+func contentType(form string) string {
+	switch form {
+	case SSE:
+		return "text/event-stream"
+	case Lines:
+		return "application/x-ndjson"
+	case Chunks:
+		return "application/octet-stream"
+	}
+	return ""
 }
 
 // Routes returns what answers requests with such streams, and notes them in log.
@@ -62,7 +68,7 @@ type script struct {
 
 // reply returns an answer in pieces. HEAD has no events.
 func (s *Settings) reply(r *http.Request, log *Log, says *script) site.Reply {
-	reply := site.Reply{Status: http.StatusOK, Header: http.Header{"Content-Type": {contentTypes[s.form]}, "Cache-Control": {"no-cache"}}}
+	reply := site.Reply{Status: http.StatusOK, Header: http.Header{"Content-Type": {contentType(s.form)}, "Cache-Control": {"no-cache"}}}
 	if r.Method == http.MethodHead {
 		return reply
 	}
