@@ -15,7 +15,6 @@ import (
 
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
-	"github.com/loadctl/loadctl/internal/server/seen"
 	"github.com/loadctl/loadctl/internal/server/shop"
 	"github.com/loadctl/loadctl/internal/server/site"
 )
@@ -35,54 +34,7 @@ func NewTargetCommand() *cobra.Command {
 			return flags.serve(c, server)
 		},
 	}
-	c.Long = fmt.Sprintf(`Answer every request and count when it arrived, to check what a test says it sent. No Redis is
-needed. It may serve for days: it remembers the arrivals of the last 10s. It speaks HTTP/1.1 and
-HTTP/2, each connection as it begins.
-
-As text it prints a line for each second in which requests arrived; seconds count from the first
-arrival. At the end it prints how many arrived, their mean rate between the first and the last, and
-the most in any 1ms, 10ms, 100ms, 1s and 10s. A rate of R has at most R·W + 1 arrivals in any window
-W, or R·(W + L) + 1 if requests come up to L late. In JSON a long run has the counts of its last
-%d seconds.
-
-With --capacity N it is a server of known capacity, to try out search and overload. It serves N
-requests at the same time, each for --service-time; the others wait in one queue, first come, first
-served. So it answers at most N/--service-time requests per second (8 and 10ms: 800/s). If %d
-others are waiting, a request is answered 503 at once. --latency and --jitter come on top.
-
-With --route some requests get answers of their own. PATTERN is a path with or without a method, as
-in "GET /items/{id}": {id} is any text between slashes, and /* at the end is all below. The
-narrowest pattern counts. SETTINGS are latency=50ms, jitter=10ms, status=503, stall=10s:2s (as
---stall, may be repeated) and body=TEXT, which comes last and may have commas. A route's latency and
-stalls come on top of those of the server, and hold back its own answers only. For each route it
-prints how many requests came, how many answers had which status, and how long they took: from the
-first byte of the request to the end of the answer.
-
-With --tcp, --udp or --ws it is an echo that counts lines, datagrams or messages instead of HTTP
-requests.
-With --grpc it counts calls of loadctl.Echo: Say, Repeat, Collect and Talk, a method for each kind
-of stream; of Collect and Talk it counts messages. The field code of a message asks for a status.
-
-With --shop it serves:
-  POST /login       {"user": NAME} gives {"token": T} and the cookie session
-  GET /items        a list, and GET /items/{id} one of it: {"id": ID, "price": N}
-  GET, POST /cart   with Authorization: Bearer T of a login, or its cookie, else 401; if the body
-                    names another user, 403. Answers {"user": NAME, "total": N}, by the price of
-                    {"item": ID}
-  POST /pay         as /cart, with an Idempotency-Key: 400 without one, 409 if it came before
-  GET /logout       ends the session of the token or the cookie
-  /echo             method, path, query, headers and body of the request
-A --route with a pattern of the shop, such as 'POST /pay=latency=200ms', changes that route.
-
---unique tells whether data was used once: it prints how many different values came, and how many of
-them more than once ("values 1000, twice 0"). It keeps %d values in at most 134 MB.
-
-See docs/target.md for examples. It ends after --for, or by Ctrl-C or SIGTERM, with exit code 0.
-
-Other machines cannot reach 127.0.0.1. With any other address, all who can reach this machine can
-send requests. :8080 means all addresses of this machine.`, arrivals.KeptSeconds, arrivals.QueueLimit, seen.Most)
-	c.Example = "  loadctl target --for 1m\n  loadctl target --latency 5ms --jitter 2ms --error-share 0.01 --stall 10s:2s -o json\n  loadctl target --capacity 8 --service-time 10ms\n" +
-		"  loadctl target --shop --route 'POST /pay=latency=200ms' --unique 'json user'"
+	c.Long, c.Example = targetHelp(), targetExamples
 	flags.AddFlags(c)
 	return cli.Patient(c) // print the whole summary, however slowly it is read
 }
@@ -97,6 +49,7 @@ type targetFlags struct {
 	shop                    bool
 	routes                  routes
 	unique                  uniques
+	streams                 streamFlags
 	certificate             certificate
 	tcp, udp, ws, grpc      bool
 }
@@ -117,6 +70,7 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	s.Var(&f.routes, "route", "`PATTERN=SETTINGS`: latency, jitter, status, stall and body of some answers, such as '/slow/*=latency=50ms,status=503'; may be repeated")
 	s.BoolVar(&f.shop, "shop", false, "serve a small shop: logins with tokens, items, a cart, payments. See docs/target.md#a-shop")
 	s.Var(&f.unique, "unique", "count different values, and those that came more than once, of `WHAT` in requests: "+site.UniqueForms+"; may be repeated")
+	f.streams.AddFlags(c)
 	s.BoolVar(&f.tcp, "tcp", false, "instead of HTTP, answer each line over TCP with the same line")
 	s.BoolVar(&f.udp, "udp", false, "instead of HTTP, answer each datagram of UDP with the same datagram")
 	s.BoolVar(&f.ws, "ws", false, "instead of HTTP, answer each message of WebSocket with the same message; with --tls-cert it is wss")
@@ -136,13 +90,17 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 	if err := f.output.Check(); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(f.checkAnswers(), f.setEcho()); err != nil {
+	if err := cmp.Or(f.checkAnswers(), f.setEcho(), f.streams.check(f.options.Status)); err != nil {
 		return nil, cli.Config(err)
 	}
 	options := f.options
 	options.Latency, options.Jitter, options.NoPaths = time.Duration(f.latency), time.Duration(f.jitter), true
 	options.ServiceTime = cmp.Or(time.Duration(f.service), usualService)
-	var err error
+	err := f.streams.open()
+	if err != nil {
+		return nil, cli.Config(err)
+	}
+	options.Streams = f.streams.log
 	if options.Site, err = f.site(); err != nil {
 		return nil, cli.Config(fmt.Errorf("--route %w", err))
 	}
@@ -163,12 +121,12 @@ func (f *targetFlags) start() (*arrivals.Server, error) {
 // site returns what the flags serve beyond one answer for all; nil if that is nothing, because the plain server is
 // faster.
 func (f *targetFlags) site() (*site.Site, error) {
-	if !f.shop && len(f.routes) == 0 && len(f.unique.list) == 0 {
+	if !f.shop && len(f.routes) == 0 && len(f.unique.list) == 0 && !f.streams.given() {
 		return nil, nil
 	}
-	var all []site.Route
+	all := f.streams.routes()
 	if f.shop {
-		all = shop.Routes()
+		all = append(all, shop.Routes()...)
 	}
 	for _, r := range f.routes {
 		all = site.Change(all, r)
@@ -196,7 +154,7 @@ func (f *targetFlags) setEcho() error {
 	if f.udp && strings.HasPrefix(o.Addr, "unix:") {
 		return errors.New("--udp: datagrams need an address, such as --listen 127.0.0.1:8080")
 	}
-	if f.shop || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && !f.grpc && f.certificate.given() || o.HTTP3 {
+	if f.shop || f.streams.given() || len(f.routes) > 0 || len(f.unique.list) > 0 || o.Capacity > 0 || o.Status != 200 || o.ErrorShare > 0 || !f.ws && !f.grpc && f.certificate.given() || o.HTTP3 {
 		return errors.New("--tcp, --udp, --ws, --grpc: an echo takes only --latency, --jitter and --stall; leave other settings of answers out")
 	}
 	return nil
@@ -278,7 +236,7 @@ func (f *targetFlags) serve(c *cobra.Command, server *arrivals.Server) error {
 	fmt.Fprintln(announce, "counting at", where)
 	go server.Schedule(ctx, f.stalls)
 	summary := server.Collect(ctx, progress)
-	return f.output.Print(out, summary, summary.WriteText)
+	return cmp.Or(f.output.Print(out, summary, summary.WriteText), f.streams.close())
 }
 
 // several tells whether more than one of the flags is given.

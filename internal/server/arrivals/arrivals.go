@@ -34,6 +34,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/server/site"
+	"github.com/loadctl/loadctl/internal/server/streams"
 )
 
 // Options says how a Server listens and answers. The zero value is a plain server on a free port of 127.0.0.1 that
@@ -70,6 +71,8 @@ type Options struct {
 	Site *site.Site
 	// Unique are counted, if there is a Site, for each request that arrives.
 	Unique []*site.Unique
+	// Streams, if not nil, is the log of the streams of the Site, for the summary.
+	Streams *streams.Log
 	// NoPaths leaves Paths empty. Else the server's memory grows with the number of different paths.
 	NoPaths bool
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/server/site"
+	"github.com/loadctl/loadctl/internal/server/streams"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/units"
 )
@@ -27,6 +28,7 @@ type Summary struct {
 	ErrorsAnswered int64              `json:"errors_answered"`
 	Routes         []RouteSummary     `json:"routes,omitempty"` // if the server has any: they add up to all requests
 	Unique         []site.UniqueCount `json:"unique,omitempty"`
+	Streams        *streams.Summary   `json:"streams,omitempty"` // if the site has streams
 }
 
 // A Second is the number of requests that arrived in the second that begins at At.
@@ -75,6 +77,9 @@ func (s *Server) summary(t *tallies) *Summary {
 	for _, u := range s.opts.Unique {
 		sum.Unique = append(sum.Unique, u.Counted())
 	}
+	if s.opts.Streams != nil {
+		sum.Streams = s.opts.Streams.Summary()
+	}
 	return sum
 }
 
@@ -88,6 +93,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 	if s.ErrorsAnswered > 0 {
 		fmt.Fprintf(t, "errors\t%d answered\n", s.ErrorsAnswered)
 	}
+	if s.Streams != nil {
+		s.Streams.WriteCounts(t)
+	}
 	for _, u := range s.Unique {
 		writeUnique(t, u)
 	}
@@ -100,6 +108,9 @@ func (s *Summary) WriteText(w io.Writer) error {
 	}
 	for _, r := range s.Routes {
 		r.writeText(t)
+	}
+	if s.Streams != nil {
+		s.Streams.WriteTimes(t)
 	}
 	return t.Flush()
 }

@@ -92,7 +92,8 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 		u.Count(r, body)
 	}
 	reply, until := s.reply(at, route, r, body)
-	if !s.holdRoute(route, until) {
+	ready, ok := s.holdRoute(route, until)
+	if !ok {
 		panic(http.ErrAbortHandler)
 	}
 	// Before the answer leaves: the client may send the next request at once. With HTTP/2 it may have, so there the time
@@ -100,9 +101,23 @@ func (s *Server) serveWeb(w http.ResponseWriter, r *http.Request) {
 	if readAt := c.readAt.Swap(0); r.ProtoMajor == 1 {
 		began = cmp.Or(readAt, at) // 0: it was read together with the one before
 	}
-	if write(w, r, reply) == nil {
+	err = s.send(w, r, reply, at, max(at, ready))
+	if err == nil {
 		route.Sent(reply.Status, time.Since(s.began)-time.Duration(began))
+	} else if reply.Stream != nil {
+		panic(http.ErrAbortHandler) // else the answer would look whole
 	}
+}
+
+// send writes an answer to its end. The request arrived at, and the answer is ready, both in ns since the server began.
+func (s *Server) send(w http.ResponseWriter, r *http.Request, reply site.Reply, at, ready int64) error {
+	if reply.Stream == nil {
+		return write(w, r, reply)
+	}
+	maps.Copy(w.Header(), reply.Header)
+	w.WriteHeader(reply.Status)
+	out := pieces{w, http.NewResponseController(w), r.Context(), s.closing}
+	return reply.Stream(s.began.Add(time.Duration(at)), s.began.Add(time.Duration(ready)), &out)
 }
 
 // readBody reads the body to its end, and returns as much of it as a site looks at.
@@ -142,7 +157,8 @@ func (s *Server) reply(at int64, route *site.Served, r *http.Request, body []byt
 	case s.errors.next():
 		return plainReply(s.opts.ErrorStatus), served + s.opts.delay()
 	}
-	return route.Reply(r, body), served + s.opts.delay() + int64(route.Delay())
+	reply := route.Reply(r, body)
+	return reply, served + s.opts.delay() + int64(route.Delay()+reply.Delay)
 }
 
 // plainReply is an answer that no route decides.
@@ -154,22 +170,25 @@ func plainReply(status int) site.Reply {
 }
 
 // holdRoute waits until a time, in ns since the server began, and for the end of stalls of the server and of the route;
-// false if the server closes. An answer that a full queue refuses, with the time 0, waits for nothing.
-func (s *Server) holdRoute(route *site.Served, until int64) bool {
+// false if the server closes. It returns the time that it waited for. An answer that a full queue refuses, with the time
+// 0, waits for nothing.
+func (s *Server) holdRoute(route *site.Served, until int64) (int64, bool) {
 	for until > 0 {
 		now := int64(time.Since(s.began))
 		first := s.firstAt.Load()
 		stalled := first + int64(route.HeldUntil(time.Duration(now-first)))
 		// A stall may begin, or be extended, during the wait.
-		until = max(until, s.stalledTo.Load(), stalled)
+		if held := max(s.stalledTo.Load(), stalled); held > now {
+			until = max(until, held)
+		}
 		if until <= now {
-			return true
+			break
 		}
 		if !s.wait(time.Duration(until - now)) {
-			return false
+			return until, false
 		}
 	}
-	return true
+	return until, true
 }
 
 // write writes an answer to its end.

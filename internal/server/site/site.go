@@ -55,6 +55,20 @@ type Reply struct {
 	Status int         // 200 to 599
 	Header http.Header // may be nil
 	Body   []byte
+	Delay  time.Duration // in addition to that of the route
+	Stream Stream        // if not nil, writes the answer instead of Body
+}
+
+// A Stream writes an answer in pieces. The request had been received whole when it arrived, and with all delays its
+// answer may begin when it is ready. An error means that the answer is not whole.
+type Stream func(arrived, ready time.Time, out Out) error
+
+// An Out takes the pieces of an answer.
+type Out interface {
+	// Wait returns at a time, or with an error if client or server go away before.
+	Wait(until time.Time) error
+	// Send sends a piece at once. The first one has the head of the answer before it, and may be empty.
+	Send(piece []byte) error
 }
 
 // A Site has routes. New makes one. All methods are safe for concurrent use.
