@@ -57,7 +57,7 @@ func checkStreams(r *report.Report) error {
 		steps[s.Name] = s.Streams
 	}
 	for name, s := range h.StepStreams {
-		if of := steps[name]; s.Answers != of.Answers || s.Events != of.Events {
+		if of, known := steps[name]; !known || s.Answers != of.Answers || s.Events != of.Events {
 			return fmt.Errorf("the streams of step %.40q do not fit", name)
 		}
 	}
