@@ -65,11 +65,12 @@ func streamsOf(s *record.Streams, kept, seconds float64) Streams {
 	return out
 }
 
-// inEvents returns a distribution of events per answer. Bucket edges are up to half an event away from a whole number.
+// inEvents returns a distribution of events per answer. See record.PerEvent.
 func inEvents(d record.Distribution) record.Distribution {
-	for _, v := range []*int64{&d.Min, &d.Mean, &d.P50, &d.P90, &d.P95, &d.P99, &d.P999, &d.P9999, &d.Max} {
-		*v = int64(math.Round(float64(*v) / record.PerEvent))
+	for _, v := range []*int64{&d.Min, &d.P50, &d.P90, &d.P95, &d.P99, &d.P999, &d.P9999, &d.Max} {
+		*v /= record.PerEvent
 	}
+	d.Mean = int64(math.Round(float64(d.Mean) / record.PerEvent))
 	return d
 }
 
