@@ -87,7 +87,8 @@ func Build(in Input) Report {
 	r.Described = in.Described.described(in.Workers)
 	r.BytesIn, r.BytesOut, r.MessagesIn, r.OutOfRange = merged.Counts.BytesIn, merged.Counts.BytesOut, merged.Counts.MessagesIn, merged.Counts.OutOfRange
 	r.Histograms.Latency, r.Histograms.Service, r.Histograms.Lag = merged.Latency, merged.Service, merged.Lag
-	r.Histograms.Phases = phasesOf(merged)
+	r.Histograms.Phases, r.Histograms.Streams = phasesOf(merged), merged.Streams
+	r.Goodput.Judged, r.Goodput.Good = merged.Counts.Judged, merged.Counts.Good
 	r.Connections.addCounts(&merged.Connections)
 	r.sumUp(audit.kept(merged.Counts.FollowedLate))
 	for code, n := range merged.Status {

@@ -104,7 +104,7 @@ func emptySum() Report {
 		Errors:      map[string]int64{},
 		Workers:     []WorkerReport{},
 		Notes:       []string{},
-		Histograms:  &Histograms{Latency: record.NewHistogram(), Service: record.NewHistogram(), Lag: record.NewHistogram(), Phases: NewPhases(), Errors: map[string]*record.Histogram{}},
+		Histograms:  &Histograms{Latency: record.NewHistogram(), Service: record.NewHistogram(), Lag: record.NewHistogram(), Phases: NewPhases(), Streams: record.NewStreams(), Errors: map[string]*record.Histogram{}},
 	}
 }
 
@@ -124,6 +124,8 @@ func (r *Report) addPart(p Part) {
 	r.OutOfRange += o.OutOfRange
 	r.Audit.add(o.Audit)
 	r.Connections.add(o.Connections)
+	r.Goodput.Judged += o.Goodput.Judged
+	r.Goodput.Good += o.Goodput.Good
 	for code, n := range o.StatusCodes {
 		r.StatusCodes[code] += n
 	}
@@ -158,6 +160,7 @@ func (r *Report) sumUp(kept float64) {
 	r.ServiceTime = r.Histograms.Service.Distribution(1)
 	r.Lag = r.Histograms.Lag.Distribution(kept)
 	r.sumUpPhases()
+	r.sumUpStreams(kept)
 	if r.ClosedLoop { // it has no due times
 		r.Lag = record.Distribution{}
 	}
@@ -169,6 +172,7 @@ func (h *Histograms) add(o *Histograms) {
 	h.Service.Merge(o.Service)
 	h.Lag.Merge(o.Lag)
 	h.Phases.add(&o.Phases)
+	h.Streams.Merge(&o.Streams)
 	for class, e := range o.Errors {
 		if h.Errors[class] == nil {
 			h.Errors[class] = record.NewHistogram()

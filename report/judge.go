@@ -81,11 +81,13 @@ func (r *Report) whole(step string) threshold.Window {
 	}
 	w := threshold.Window{
 		Seconds: r.DurationS, Asked: r.Asked + r.Audit.Followed + r.followedLate(), Sent: r.Audit.Requests(), OK: r.Audit.Completed, Failed: r.Audit.Failed, Status: r.StatusCodes,
+		Judged: r.Goodput.Judged, Good: r.Goodput.Good,
 		NotSent: max(0, r.Audit.Asked+r.Audit.Overrun-r.Audit.Sent-r.held()) + r.followedLate(),
 		Kept:    r.Audit.kept(r.followedLate()), Slower: r.OutOfRange, Unknown: r.unknown(),
 	}
 	if h := r.Histograms; h != nil {
 		w.Latency, w.Service, w.Lag = h.Latency, h.Service, h.Lag
+		w.Streams = h.Streams
 		w.FirstByte, w.DNS, w.Connect, w.TLS = h.Phases.FirstByte.Histogram(), h.Phases.DNS.Histogram(), h.Phases.Connect.Histogram(), h.Phases.TLS.Histogram()
 	}
 	return w

@@ -38,6 +38,10 @@ type Report struct {
 	FirstBytes  int64               `json:"first_bytes,omitempty"`
 	Connections Connections         `json:"connections,omitzero"` // absent if there were none
 
+	// Streams tells of answers that came in pieces, and Goodput of the goals that each answer had. Absent without any.
+	Streams Streams `json:"streams,omitzero"`
+	Goodput Goodput `json:"goodput,omitzero"`
+
 	StatusCodes map[string]int64 `json:"status_codes"`    // responses by code; "other" pools codes outside 0…999
 	Errors      map[string]int64 `json:"errors"`          // failed requests by class
 	Steps       []StepReport     `json:"steps,omitempty"` // of a workload of several requests, in its order
@@ -105,6 +109,8 @@ type Histograms struct {
 	Phases                Phases
 	Errors                map[string]*record.Histogram // latency by error class
 	Steps                 map[string]*record.Histogram // latency by step; nil without steps
+	Streams               record.Streams               // of answers in pieces; make it with record.NewStreams
+	StepStreams           map[string]*record.Streams   // by step; nil without any
 	Series                []record.Point
 }
 

@@ -51,6 +51,7 @@ func (s Section) window(step string) threshold.Window {
 		Seconds: s.Length.Seconds(), Asked: s.Asked + c.Followed + c.FollowedLate, Sent: c.Requests(), OK: c.Completed, Failed: c.Failed,
 		Latency: all.Latency, Service: all.Service, Lag: all.Lag, FirstByte: all.FirstByte.Histogram(),
 		DNS: all.Connections.DNS.Histogram(), Connect: all.Connections.Connect.Histogram(), TLS: all.Connections.TLS.Histogram(), Status: map[string]int64{},
+		Streams: all.Streams, Judged: c.Judged, Good: c.Good,
 		NotSent: max(0, s.Asked-c.Sent) + c.FollowedLate, Slower: c.OutOfRange,
 		Kept: Audit{Asked: c.Fired(), LateDropped: c.LateDropped, Followed: c.Followed}.kept(c.FollowedLate),
 	}

@@ -26,6 +26,8 @@ type StepReport struct {
 	Latency      record.Distribution `json:"latency_ns"`
 	FirstByte    record.Distribution `json:"first_byte_ns,omitzero"` // of FirstBytes requests, as in Report
 	FirstBytes   int64               `json:"first_bytes,omitempty"`
+	Streams      Streams             `json:"streams,omitzero"` // as in Report
+	Goodput      Goodput             `json:"goodput,omitzero"`
 }
 
 // setSteps fills in the steps in an order of names. Those that it does not name come after it, sorted by name, the pool at
@@ -41,15 +43,18 @@ func (r *Report) setSteps(steps map[string]*record.Step, order []string) {
 	inOrder := func(a, b string) int { return cmp.Or(cmp.Compare(place(a), place(b)), compareSteps(a, b)) }
 	for _, name := range slices.SortedFunc(maps.Keys(steps), inOrder) {
 		s := steps[name]
+		kept := keptOf(s.Sent, s.LateDropped)
 		r.Steps = append(r.Steps, StepReport{
 			Name: name, FollowedLate: s.FollowedLate, Reached: s.Reached, Ended: s.Ended,
 			Unfinished: max(0, s.Reached-s.Followed-s.FollowedLate-s.Ended), Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
 			InFlight: s.Sent - s.Completed - s.Failed, Errors: maps.Clone(s.Errors),
-			Latency:   s.Latency.Distribution(keptOf(s.Sent, s.LateDropped)),
+			Latency:   s.Latency.Distribution(kept),
 			FirstByte: s.FirstByte.Histogram().Distribution(1), FirstBytes: s.FirstByte.Count(),
+			Streams: streamsOf(&s.Streams, kept, r.DurationS), Goodput: goodputOf(s.Judged, s.Good, r.DurationS),
 		})
 		r.Histograms.setStep(name, s.Latency)
 		r.Histograms.Phases.setStep(name, s.FirstByte)
+		r.Histograms.setStepStreams(name, s.Streams)
 	}
 }
 
@@ -102,12 +107,16 @@ func (r *Report) recorded() map[string]*record.Step {
 	all := map[string]*record.Step{}
 	for _, s := range r.Steps {
 		step := &record.Step{Reached: s.Reached, Ended: s.Ended, FollowedLate: s.FollowedLate,
-			Followed: s.Reached - s.Ended - s.Unfinished - s.FollowedLate, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram(), FirstByte: record.NewCompact()}
+			Followed: s.Reached - s.Ended - s.Unfinished - s.FollowedLate, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram(), FirstByte: record.NewCompact(),
+			Judged: s.Goodput.Judged, Good: s.Goodput.Good, Streams: record.NewStreams()}
 		if h := r.Histograms.Phases.Steps[s.Name]; h != nil {
 			step.FirstByte = h
 		}
 		if h := r.Histograms.Steps[s.Name]; h != nil {
 			step.Latency = h
+		}
+		if h := r.Histograms.StepStreams[s.Name]; h != nil {
+			step.Streams = *h
 		}
 		all[s.Name] = step
 	}
@@ -150,5 +159,6 @@ func stepWindow(s *record.Step, seconds float64, slower, unknown int64) threshol
 	return threshold.Window{
 		Seconds: seconds, Asked: s.Sent + s.LateDropped, Sent: s.Sent, OK: s.Completed, Failed: s.Failed,
 		Latency: s.Latency, FirstByte: s.FirstByte.Histogram(), NotSent: s.LateDropped, Kept: keptOf(s.Sent, s.LateDropped), Slower: slower, Unknown: unknown,
+		Streams: s.Streams, Judged: s.Judged, Good: s.Good,
 	}
 }

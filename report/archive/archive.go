@@ -48,7 +48,8 @@ type document struct {
 	Lag     *record.Histogram `json:"lag"`
 	Errors  documentErrors    `json:"errors"`
 	Steps   documentSteps     `json:"steps,omitempty"`
-	Phases  documentPhases    `json:"phases,omitzero"` // older programs did not write it
+	Phases  documentPhases    `json:"phases,omitzero"`  // older programs did not write it
+	Streams documentStreams   `json:"streams,omitzero"` // of answers in pieces; absent without any
 	Series  documentSeries    `json:"series"`
 }
 
@@ -70,7 +71,7 @@ func encode(r report.Report) ([]byte, error) {
 		return nil, report.ErrNoHistograms
 	}
 	h := r.Histograms
-	body, err := json.Marshal(document{r, h.Latency, h.Service, h.Lag, h.Errors, h.Steps, phasesOf(h.Phases), h.Series})
+	body, err := json.Marshal(document{r, h.Latency, h.Service, h.Lag, h.Errors, h.Steps, phasesOf(h.Phases), streamsOf(h), h.Series})
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +177,11 @@ func decode(body []byte) (report.Report, error) {
 	if err := json.Unmarshal(body, &a); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}
-	a.Report.Histograms = &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Steps: a.Steps, Phases: a.Phases.phases(), Series: a.Series}
+	h := &report.Histograms{Latency: a.Latency, Service: a.Service, Lag: a.Lag, Errors: a.Errors, Steps: a.Steps, Phases: a.Phases.phases(), Series: a.Series}
+	a.Report.Histograms = h
+	if err := a.Streams.into(h); err != nil {
+		return report.Report{}, fmt.Errorf("archive: %w", err)
+	}
 	if err := check(&a.Report); err != nil {
 		return report.Report{}, fmt.Errorf("archive: %w", err)
 	}

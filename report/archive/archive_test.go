@@ -32,7 +32,7 @@ func TestArchiveRoundTrip(t *testing.T) {
 	cut.Running, cut.Limiter, cut.Missing = true, "token-bucket, burst 50", []string{"nobody knows \x1b[2J what\nhappened"}
 	long := whole
 	long.Duration = 3 * time.Hour // wide points
-	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "queried": reporttest.Queried(whole), "sampled": reporttest.Sampled(whole), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
+	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "queried": reporttest.Queried(whole), "streamed": reporttest.Streamed(reporttest.Run(t)), "sampled": reporttest.Sampled(whole), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
 		r := report.Build(in)
 		reporttest.SameFormats(t, what, reporttest.Reread(t, r), r)
 	}
@@ -163,6 +163,7 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		fmt.Fprintf(&members, `"%d":1,`, i)
 	}
 	phases := func(text string) string { return swap(`"series":["2,1,1,`, `"phases":`+text+`,"series":["2,1,1,`) }
+	streams := func(text string) string { return swap(`"series":["2,1,1,`, `"streams":`+text+`,"series":["2,1,1,`) }
 	return map[string]struct{ text, says string }{
 		"many histograms":  {swap(`"series":["`, `"series":["`+strings.Repeat(`1,1,1,1,1,1,`+wide+`","`, 20_000)), "a series of 20010 points, more than 1024"},
 		"many classes":     {swap(`"errors":{"status":"`, `"errors":{`+classes.String()+`"status":"`), "5002 classes of errors, more than 65"},
@@ -224,6 +225,13 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"a strange step":   {phases(`{"steps":{"a":"gA=="}}`), `the first bytes of step "a" have no counts`},
 		"a null step":      {phases(`{"steps":{"a":null}}`), `the first bytes of step "a" have no counts`},
 		"many first bytes": {phases(`{"steps":{` + classes.String() + `"a":""}}`), "steps, more than 33"},
+		"streams":          {streams(`7`), "cannot unmarshal number"},
+		"other streams":    {streams(`{"all":{"answers":1}}`), "the histograms of 0 streams do not fit"},
+		"negative tokens":  {streams(`{"all":{"told":-1}}`), "the number -1 is negative"},
+		"a bad gap":        {streams(`{"all":{"event_gap":"AAAA"}}`), "archive: "},
+		"a strange stream": {streams(`{"all":{},"steps":{"a":{}}}`), `the streams of step "a" do not fit`},
+		"a null stream":    {streams(`{"all":{},"steps":{"a":null}}`), `the streams of step "a" are empty`},
+		"many streams":     {streams(`{"steps":{` + strings.ReplaceAll(classes.String(), full, "") + `"a":{}}}`), "steps, more than 33"},
 		"null point":       {swap(`"series":["2,1,1,`, `"series":[null,"2,1,1,`), "of the series does not fit"},
 	}
 }

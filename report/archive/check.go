@@ -206,7 +206,7 @@ func check(r *report.Report) error {
 	if len(h.Errors) > record.MaxClasses+1 {
 		return fmt.Errorf("%d classes of errors, more than %d", len(h.Errors), record.MaxClasses+1)
 	}
-	if err := cmp.Or(checkSteps(r), checkSeries(r), checkSamples(r), r.CheckEvents()); err != nil {
+	if err := cmp.Or(checkSteps(r), checkStreams(r), checkSeries(r), checkSamples(r), r.CheckEvents()); err != nil {
 		return err
 	}
 	last := int64(-1)

@@ -82,7 +82,7 @@ func checkVersion(what string, got, known int) error {
 
 // normalize makes decoded fields safe to use: nothing is nil, and nothing exceeds the bounds that a Recorder keeps.
 func (s *Snapshot) normalize() error {
-	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages(), s.Connections.normalize(), s.Streams.normalize()); err != nil {
+	if err := cmp.Or(s.Counts.Check(), s.Self.check(), checkCount("most_in_flight", s.MostInFlight), checkCount("processes", s.Processes), s.checkOutages(), s.Connections.normalize(), s.Streams.Normalize()); err != nil {
 		return err
 	}
 	for _, h := range []**Histogram{&s.Latency, &s.Service, &s.Lag} {

@@ -210,6 +210,10 @@ func TestSnapshotCodecRefuses(t *testing.T) {
 		{"reused", `{"v":1,"connections":{"reused":9007199254740993}}`, "count reused"},
 		{"closed", `{"v":1,"connections":{"closed_by_server":-5}}`, "count closed_by_server"},
 		{"connect", `{"v":1,"connections":{"connect":7}}`, "Compact"},
+		{"answers in pieces", `{"v":1,"streams":{"answers":-1}}`, "count answers = -1"},
+		{"tokens of a step", `{"v":1,"steps":{"a":{"streams":{"tokens_in":9007199254740993}}}}`, "count tokens_in"},
+		{"good answers", `{"v":1,"counts":{"good":-1}}`, "count good = -1"},
+		{"event gap", `{"v":1,"streams":{"event_gap":"` + foreign(1, record.HighestNS, 5) + `"}}`, "layout"},
 		{"too long", strings.Repeat(" ", record.MaxSnapshotBytes+1), "more than"},
 	} {
 		s := record.NewSnapshot("before", "")
@@ -225,7 +229,7 @@ func TestSnapshotCodecRefuses(t *testing.T) {
 
 func TestSnapshotCodecFillsWhatIsMissing(t *testing.T) {
 	var s record.Snapshot
-	if err := s.UnmarshalBinary([]byte(`{"v":1,"latency":null,"status":null,"first_byte":null,"connections":{"dns":null},"errors":{"a":{"count":1}},"steps":{"a":{"sent":1}}}`)); err != nil {
+	if err := s.UnmarshalBinary([]byte(`{"v":1,"latency":null,"status":null,"first_byte":null,"connections":{"dns":null},"errors":{"a":{"count":1}},"streams":{"answers":1,"stream":null},"steps":{"a":{"sent":1,"streams":{"events":1}}}}`)); err != nil {
 		t.Fatal(err)
 	}
 	s.Merge(example(t)) // would panic on anything nil

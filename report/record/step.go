@@ -87,7 +87,7 @@ func (s *Step) check(name string) error {
 	if s.FirstByte == nil {
 		s.FirstByte = NewCompact()
 	}
-	if err := s.Streams.normalize(); err != nil {
+	if err := s.Streams.Normalize(); err != nil {
 		return err
 	}
 	if s.Errors == nil {

@@ -9,7 +9,7 @@ type Streams struct {
 	Service    *Histogram `json:"first_event_service"` // first event − sent
 	Gap        *Histogram `json:"event_gap"`           // between consecutive events of an answer, of all answers
 	Stream     *Histogram `json:"stream"`              // last event − due, of answers that completed
-	PerAnswer  *Histogram `json:"per_answer"`          // events of an answer that completed; no time
+	PerAnswer  *Histogram `json:"per_answer"`          // PerEvent times the events of an answer that completed; no time
 
 	// Of language models.
 	PerToken  *Histogram `json:"per_token"` // (last − first event) ÷ (tokens − 1), of answers that completed
@@ -17,6 +17,10 @@ type Streams struct {
 	TokensOut int64      `json:"tokens_out,omitempty"`
 	Told      int64      `json:"told,omitempty"` // answers that said how many tokens there were
 }
+
+// PerEvent is what one event counts in PerAnswer: two of the narrowest buckets of a histogram. So up to 2,047 events are told
+// apart, and both edges of a bucket divided by it are their number, rounded down.
+const PerEvent = 1024
 
 // NewStreams returns an empty one.
 func NewStreams() Streams {
@@ -56,8 +60,8 @@ func (s *Streams) dropTimes() {
 	}
 }
 
-// normalize makes a decoded one safe to use.
-func (s *Streams) normalize() error {
+// Normalize makes a decoded one safe to use: no histogram is nil, and counts are in their range.
+func (s *Streams) Normalize() error {
 	for _, h := range s.times() {
 		if *h == nil {
 			*h = NewHistogram()
@@ -111,7 +115,7 @@ func (r *recordedStreams) done(f *Finished) {
 		return
 	}
 	r.stream.recordInRange(s.Last - f.Due)
-	r.perAnswer.recordInRange(s.Events)
+	r.perAnswer.recordInRange(min(s.Events, HighestNS/PerEvent) * PerEvent)
 	if s.PerToken > 0 {
 		r.perToken.recordInRange(s.PerToken)
 	}

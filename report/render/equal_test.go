@@ -56,7 +56,7 @@ func TestNumbersAreEqual(t *testing.T) {
 	running := demanding(reporttest.Run(t))
 	running.Running = true
 	for name, r := range map[string]report.Report{
-		"slots": gated(t, someOfEach()...), "limited": report.Build(limited), "running": report.Build(running), "phases": report.Build(demanding(reporttest.Phased(reporttest.Run(t)))), "queries": report.Build(reporttest.Queried(reporttest.Run(t))), "closed loop": report.Build(demanding(reporttest.Loop(true))), "nothing": report.Build(report.Input{Run: "x"}),
+		"slots": gated(t, someOfEach()...), "limited": report.Build(limited), "running": report.Build(running), "phases": report.Build(demanding(reporttest.Phased(reporttest.Run(t)))), "streams": report.Build(demanding(reporttest.Streamed(reporttest.Run(t)))), "queries": report.Build(reporttest.Queried(reporttest.Run(t))), "closed loop": report.Build(demanding(reporttest.Loop(true))), "nothing": report.Build(report.Input{Run: "x"}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			doc := document(t, rendered(t, "json", r))
@@ -227,6 +227,65 @@ func timesHave(t *testing.T, doc map[string]any, row string, cells []string) {
 	}
 }
 
+// streamTimes are the members of the JSON report for the rows of times of answers in pieces.
+func streamTimes() map[string][]string {
+	return map[string][]string{"first event (TTFT)": {"streams", "first_event_ns"}, "first event − sent": {"streams", "first_event_service_ns"}, "event gap (ITL)": {"streams", "event_gap_ns"},
+		"per token (TPOT)": {"streams", "tokens", "per_token_ns"}, "stream": {"streams", "stream_ns"}}
+}
+
+// streamTimesHave checks a row of them: what counts from when a request was due has ≥ where JSON has a lower bound.
+func streamTimesHave(t *testing.T, doc map[string]any, row string, cells []string) {
+	t.Helper()
+	names := []string{"min", "mean", "p50", "p90", "p95", "p99", "p999", "p9999", "max"}
+	quantiles := []float64{0, 0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 1}
+	path := streamTimes()[row]
+	if len(cells) != len(names) || path == nil {
+		t.Fatalf("%s: %q", row, cells)
+	}
+	for i, cell := range cells {
+		bound, has := doc["percentiles_are_lower_bounds_above"].(json.Number)
+		above, _ := bound.Float64()
+		text := strings.TrimPrefix(cell, "≥")
+		if want := has && (row == "stream" || row == "first event (TTFT)") && quantiles[i] > above; want != (text != cell) {
+			t.Errorf("%s %s is %s", row, names[i], cell)
+		}
+		isTime(t, row+" "+names[i], text, numberAt(t, doc, append(slices.Clone(path), names[i])...))
+	}
+}
+
+// streamFactHas checks a sentence about answers in pieces.
+func streamFactHas(t *testing.T, doc map[string]any, name, text string) {
+	t.Helper()
+	facts := map[string]struct {
+		pattern string
+		paths   [][]string
+	}{
+		"events": {`^(\d+) in (\d+) answers, (\S+)/s, an answer has p50 (\d+), p99 (\d+), max (\d+)$`, [][]string{{"events"}, {"answers"}, {"events_per_s"},
+			{"events_per_answer", "p50"}, {"events_per_answer", "p99"}, {"events_per_answer", "max"}}},
+		"tokens":  {`^in (\d+), out (\d+), (\S+)/s out, told by (\d+) of (\d+) answers$`, [][]string{{"tokens", "in"}, {"tokens", "out"}, {"tokens", "out_per_s"}, {"tokens", "told"}, {"answers"}}},
+		"goodput": {`^(\d+) of (\d+) answers met their goals, (\S+)/s, (\S+) %$`, [][]string{{"good"}, {"judged"}, {"per_s"}, {"share"}}},
+	}
+	above := map[string]string{"goodput": "goodput"}[name]
+	if above == "" {
+		above = "streams"
+	}
+	m := regexp.MustCompile(facts[name].pattern).FindStringSubmatch(text)
+	if m == nil {
+		t.Fatalf("nothing compares %q of %s", text, name)
+	}
+	for i, path := range facts[name].paths {
+		n := numberAt(t, doc, append([]string{above}, path...)...)
+		switch path[len(path)-1] {
+		case "events_per_s", "out_per_s", "per_s":
+			isRate(t, name, m[i+1], n)
+		case "share":
+			isPercent(t, name, m[i+1], n)
+		default:
+			isCount(t, name, m[i+1], n)
+		}
+	}
+}
+
 // isNote checks a note, and a line about a limit.
 func isNote(t *testing.T, doc map[string]any, text string) {
 	t.Helper()
@@ -340,6 +399,11 @@ func detailLines() []textLine {
 		{`(latency|service time|first byte|lag) +(.*s)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
 			timesHave(t, doc, m[1], strings.Fields(m[2]))
 		}},
+		{`streams +min .*`, func(*testing.T, report.Report, map[string]any, []string) {}},
+		{`(first event \(TTFT\)|first event − sent|event gap \(ITL\)|per token \(TPOT\)|stream) +(.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
+			streamTimesHave(t, doc, m[1], strings.Fields(m[2]))
+		}},
+		{`(events|tokens|goodput) +(.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) { streamFactHas(t, doc, m[1], m[2]) }},
 		{`connections (.*)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) { connectionsHave(t, doc, m[1]) }},
 		{`(?:queries)? +(\w+): (?:min (\S+), mean (\S+), max (\S+) of (\d+) answers|no answer, asked (\d+) times)`, func(t *testing.T, _ report.Report, doc map[string]any, m []string) {
 			if m[6] != "" {
@@ -508,6 +572,8 @@ func markdownRow(t *testing.T, doc map[string]any, table string, cells []string)
 		queryHas(t, doc, first, cells[1:]...)
 	case table == "times":
 		timesHave(t, doc, first, cells[1:])
+	case table == "streams":
+		streamTimesHave(t, doc, first, cells[1:])
 	case table == "error" || table == "status":
 		isCount(t, first, cells[1], numberAt(t, doc, map[string]string{"error": "errors", "status": "status_codes"}[table], first))
 	default:
@@ -550,6 +616,11 @@ func markdownHas(t *testing.T, r report.Report, doc map[string]any, page string)
 			table = ""
 		case strings.HasPrefix(line, "| | min | "):
 			table = "times"
+		case strings.HasPrefix(line, "| streams | min | "):
+			table = "streams"
+		case regexp.MustCompile(`^- (events|tokens|goodput): `).MatchString(line):
+			name, text, _ := strings.Cut(strings.TrimPrefix(line, "- "), ": ")
+			streamFactHas(t, doc, name, text)
 		case strings.HasPrefix(line, "| "):
 			markdownRow(t, doc, table, cells)
 			rows++

@@ -144,6 +144,8 @@ func metricsHave(t *testing.T, r report.Report, doc map[string]any, text string)
 		case "connections":
 			phase, rest, _ := strings.Cut(name, ".")
 			metricOfConnections(want, phase, rest, n, func() string { return scaled(path) })
+		case "streams", "goodput":
+			metricOfStreams(want, path, n, func() string { return scaled(path) })
 		case "latency_ns", "service_time_ns", "lag_ns", "first_byte_ns":
 			family := "loadctl_" + strings.TrimSuffix(above, "_ns")
 			if r.HasTimes() {
@@ -194,6 +196,19 @@ func metricOfTime(family, member string) string {
 		return family + "_seconds quantile=" + q
 	}
 	return family + "_" + member + "_seconds"
+}
+
+// metricOfStreams adds the sample of a member of the answers in pieces, or of the goals. Rates and shares have none.
+func metricOfStreams(want map[string]string, path, n string, scaled func() string) {
+	names := map[string]string{"streams.answers": "loadctl_streamed_answers", "streams.events": "loadctl_streamed_events", "streams.tokens.in": "loadctl_tokens direction=in",
+		"streams.tokens.out": "loadctl_tokens direction=out", "streams.tokens.told": "loadctl_tokens_told", "goodput.judged": "loadctl_goals_judged", "goodput.good": "loadctl_goals_met"}
+	if names[path] != "" {
+		want[names[path]] = n
+	}
+	times := regexp.MustCompile(`^streams\.(?:tokens\.)?(\w+)_ns\.(\w+)$`)
+	if m := times.FindStringSubmatch(path); m != nil {
+		want[metricOfTime("loadctl_"+m[1], m[2])] = scaled()
+	}
 }
 
 // metricOfConnections adds the sample of a member of the connections.

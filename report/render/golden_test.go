@@ -24,6 +24,11 @@ func TestGoldenPhases(t *testing.T) {
 	golden(t, "phases", report.Build(reporttest.Phased(reporttest.Run(t))))
 }
 
+// TestGoldenStreams asserts the same of a run whose answers came in pieces, and had goals.
+func TestGoldenStreams(t *testing.T) {
+	golden(t, "streams", report.Build(reporttest.Streamed(reporttest.Run(t))))
+}
+
 func golden(t *testing.T, file string, r report.Report) {
 	t.Helper()
 	for _, name := range render.Formats() {

@@ -166,6 +166,9 @@ type htmlCurve struct {
 	Service []*int64  `json:"service"` // nil in a closed loop, where it equals the latency
 
 	FirstByte []*int64 `json:"first_byte,omitempty"` // nil if no answer had one
+
+	FirstEvent []*int64 `json:"first_event,omitempty"` // nil if no answer came in pieces
+	EventGap   []*int64 `json:"event_gap,omitempty"`   // likewise; of gaps, not of requests
 }
 
 // curveOf returns a point for each quantile that the report names, and 24 for each factor of ten between them, up to
@@ -203,6 +206,10 @@ func curveOf(r report.Report) *htmlCurve {
 		if r.FirstBytes > 0 {
 			c.FirstByte = append(c.FirstByte, exactQuantile(r.Histograms.Phases.FirstByte.Histogram(), q, 1))
 		}
+		if r.Streams.Any() {
+			c.FirstEvent = append(c.FirstEvent, exactQuantile(r.Histograms.Streams.FirstEvent, q, kept))
+			c.EventGap = append(c.EventGap, exactQuantile(r.Histograms.Streams.Gap, q, 1))
+		}
 	}
 	return c
 }
@@ -223,7 +230,8 @@ func coarseCurve(r report.Report, named []float64, kept float64) *htmlCurve {
 		record.Distribution
 		to   *[]*int64
 		kept float64
-	}{{r.Latency, &c.Latency, kept}, {r.ServiceTime, &c.Service, 1}, {r.FirstByte, &c.FirstByte, 1}} {
+	}{{r.Latency, &c.Latency, kept}, {r.ServiceTime, &c.Service, 1}, {r.FirstByte, &c.FirstByte, 1},
+		{r.Streams.FirstEvent, &c.FirstEvent, kept}, {r.Streams.EventGap, &c.EventGap, 1}} {
 		for i, ns := range []int64{d.Min, d.P50, d.P90, d.P95, d.P99, d.P999, d.P9999} {
 			if 1-1/named[i] > d.kept {
 				*d.to = append(*d.to, nil)
@@ -237,6 +245,9 @@ func coarseCurve(r report.Report, named []float64, kept float64) *htmlCurve {
 	}
 	if r.FirstBytes == 0 {
 		c.FirstByte = nil
+	}
+	if !r.Streams.Any() {
+		c.FirstEvent, c.EventGap = nil, nil
 	}
 	return c
 }

@@ -198,11 +198,13 @@ func (m *markup) tables(r report.Report) {
 		m.Raw("</section>\n")
 	}
 	write("times", "Times", "numbers", "Times, by percentile", timesRows(r), 0, append([]string{"of"}, timesColumns()...)...)
+	m.streams(r)
 	if r.Connections.Any() {
 		m.Section("connections", "", "Connections")
 		m.Put("<p>%s</p>\n</section>\n", htmlText(connectionsText(r.Connections)))
 	}
 	write("steps", "Steps", "counts", "Steps of the workload", stepRows(r), 0, slices.Concat([]string{"step"}, stepColumns(), []string{"most frequent failure"})...)
+	write("step-streams", "Steps with answers in pieces", "counts", "Answers in pieces, by step", stepStreamRows(r), 0, append([]string{"step"}, stepStreamColumns()...)...)
 	queries, hidden := queryRows(r)
 	write("queries", "Queries", "counts", "What queries about the endpoint answered", queries, hidden, append([]string{"query"}, queryColumns()...)...)
 	all := answersOf(r)

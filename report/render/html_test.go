@@ -266,6 +266,11 @@ func TestHTMLCurve(t *testing.T) {
 		if (len(c.FirstByte) == len(c.OneIn)) != (r.FirstBytes > 0) {
 			t.Errorf("%s: %d first bytes", name, len(c.FirstByte))
 		}
+		for _, line := range [][]*int64{c.FirstEvent, c.EventGap} {
+			if (len(line) == len(c.OneIn)) != r.Streams.Any() {
+				t.Errorf("%s: %d values of answers in pieces", name, len(line))
+			}
+		}
 	}
 }
 

@@ -107,7 +107,10 @@ func markdownTables(b *bytes.Buffer, r report.Report) {
 		b.WriteByte('\n')
 	}
 	write(timesRows(r), 0, append([]string{""}, timesColumns()...)...)
+	write(streamRows(r), 0, append([]string{"streams"}, timesColumns()...)...)
+	markdownStreams(b, r)
 	write(stepRows(r), 0, append([]string{"step"}, stepColumns()...)...)
+	write(stepStreamRows(r), 0, append([]string{"step, in pieces"}, stepStreamColumns()...)...)
 	queries, hidden := queryRows(r)
 	write(queries, hidden, append([]string{"query"}, queryColumns()...)...)
 	for _, a := range answersOf(r) {

@@ -24,6 +24,7 @@ func OpenMetrics(w io.Writer, r report.Report) error {
 	m.about(r)
 	m.counts(r)
 	m.times(r)
+	m.streams(r)
 	m.connections(r.Connections)
 	m.steps(r)
 	m.queries(r)
@@ -63,10 +64,15 @@ func (m *metrics) gauge(name, unit, help string, value float64) {
 
 // summary writes the quantiles of a distribution of n values.
 func (m *metrics) summary(name string, d record.Distribution, n int64, labels ...string) {
+	m.quantiles(name, d, labels...)
+	m.sample(name+"_count", float64(n), labels...)
+}
+
+// quantiles writes those of a distribution.
+func (m *metrics) quantiles(name string, d record.Distribution, labels ...string) {
 	for _, p := range d.Quantiles() {
 		m.sample(name, float64(p.NS)/1e9, append(labels, "quantile", strconv.FormatFloat(p.Q, 'g', -1, 64))...)
 	}
-	m.sample(name+"_count", float64(n), labels...)
 }
 
 // label escapes the value of a label.
@@ -193,6 +199,11 @@ func (m *metrics) times(r report.Report) {
 func (m *metrics) distribution(name, help string, d record.Distribution, n int64) {
 	m.family(name+"_seconds", "summary", "seconds", help)
 	m.summary(name+"_seconds", d, n)
+	m.ends(name, d)
+}
+
+// ends writes the minimum and the mean.
+func (m *metrics) ends(name string, d record.Distribution) {
 	m.gauge(name+"_min_seconds", "seconds", "The least of it.", float64(d.Min)/1e9)
 	m.gauge(name+"_mean_seconds", "seconds", "The mean of it.", float64(d.Mean)/1e9)
 }

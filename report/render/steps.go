@@ -58,6 +58,7 @@ func textSteps(b *bytes.Buffer, r report.Report) {
 				printable.Fprintf(b, "  %s: %d\n", t.Name, t.N)
 			}
 		}
+		textStepStreams(b, s, r.ClosedLoop)
 		if s.FromAnswer {
 			b.WriteString("  latency counts from the answer before, plus the pause\n")
 		}

@@ -22,6 +22,7 @@ func Text(w io.Writer, r report.Report) error {
 	textHead(&b, r)
 	textAudit(&b, r)
 	textTimes(&b, r)
+	textStreams(&b, r)
 	textSteps(&b, r)
 	if r.Connections.Any() {
 		printable.Fprintf(&b, "connections %s\n", connectionsText(r.Connections))

@@ -119,6 +119,28 @@ func Phased(in report.Input) report.Input {
 	return in
 }
 
+// Streamed returns an input whose answers came in pieces, as from a language model, and had goals. Each of 60 requests of a worker
+// has 2 to 21 events.
+func Streamed(in report.Input) report.Input {
+	const ms = 1_000_000
+	for _, w := range in.Workers {
+		rec := record.NewRecorder()
+		for n := range int64(60) {
+			f := record.Finished{Sent: ms, Done: 900 * ms, Judged: true, Good: n%10 > 0}
+			f.Stream = &record.Stream{First: (100 + n) * ms, Last: (100 + n + (1+n%20)*15) * ms, Events: 2 + n%20, TokensIn: 7, TokensOut: 2 + n%20, Told: n%3 == 0, PerToken: 15 * ms}
+			for range 1 + n%20 {
+				rec.Gap(0, (10+n%7)*ms)
+			}
+			rec.Done(f)
+		}
+		s := record.NewSnapshot("", "")
+		s.Record(rec)
+		w.Total.Streams.Merge(&s.Streams)
+		w.Total.Counts.Judged, w.Total.Counts.Good = s.Counts.Judged, s.Counts.Good
+	}
+	return in
+}
+
 // Loop returns the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been
 // killed, sent 3.
 func Loop(final bool) report.Input {

@@ -102,7 +102,7 @@ func (k Kind) format(v float64) string {
 		return units.Duration(int64(v))
 	case ShareKind:
 		return units.Percent(v) + " %"
-	case RateKind:
+	case RateKind, PaceKind:
 		return units.Rate(v) + "/s"
 	case ValueKind:
 		return units.Value(v)

@@ -15,7 +15,7 @@ import (
 // A Threshold is a condition that a run has to meet, as [Parse] reads it.
 type Threshold struct {
 	Text      string        // as given
-	Metric    string        // latency, service, lag, first_byte, dns, connect, tls, errors, checks, rate, dropped, status or query
+	Metric    string        // as thresholdMetrics names them, such as latency
 	Code      string        // of status: a code such as 503 or 5xx; "" = any
 	Query     string        // of query: its name
 	Step      string        // of a workload; "" = all requests
@@ -36,14 +36,16 @@ const (
 	TimeKind  Kind = "ns"
 	ShareKind Kind = "share"
 	CountKind Kind = "requests"
+	EventKind Kind = "events"
 	RateKind  Kind = "requests/s"
+	PaceKind  Kind = "events/s"
 	ValueKind Kind = "value" // of a query: a number in a unit of its own
 )
 
 // A thresholdMetric is a metric that thresholds can use.
 type thresholdMetric struct {
 	name       string
-	k6         string // its name in k6
+	alias      string // its name in k6, or another one of the field
 	overTime   bool   // the series has it, so that it can be judged window by window
 	aggregates []string
 }
@@ -64,6 +66,13 @@ func thresholdMetrics() []thresholdMetric {
 		{"rate", "http_reqs", true, []string{"rate", "count", "avg"}},
 		{"dropped", "", false, shares},
 		{"status", "", false, shares},
+		{"first_event", "ttft", false, times},
+		{"first_event_service", "", false, times},
+		{"event_gap", "itl", false, times},
+		{"stream", "", false, times},
+		{"per_token", "tpot", false, times},
+		{"events", "", false, []string{"rate", "count"}},
+		{"goodput", "", false, shares},
 		{"query", "", true, []string{"value"}},
 	}
 }
@@ -79,6 +88,10 @@ func (t Threshold) Kind() Kind {
 	switch {
 	case t.Metric == "query":
 		return ValueKind
+	case t.Metric == "events" && t.Aggregate == "count":
+		return EventKind
+	case t.Metric == "events":
+		return PaceKind
 	case t.Aggregate == "count":
 		return CountKind
 	case t.Metric == "rate":
@@ -188,7 +201,7 @@ func (s *thresholdScanner) metric(t *Threshold) error {
 	name := s.take(isLetter)
 	var names []string
 	for _, m := range thresholdMetrics() {
-		if name == m.name || name != "" && name == m.k6 {
+		if name == m.name || name != "" && name == m.alias {
 			t.Metric = m.name
 			return nil
 		}
@@ -253,7 +266,9 @@ func (s *thresholdScanner) step(t *Threshold, at int, name string) error {
 }
 
 // stepMetrics lists the metrics that are known of each step.
-func stepMetrics() []string { return []string{"latency", "first_byte", "errors", "checks", "rate"} }
+func stepMetrics() []string {
+	return []string{"latency", "first_byte", "errors", "checks", "rate", "first_event", "first_event_service", "event_gap", "stream", "per_token", "events", "goodput"}
+}
 
 // isCode reports whether s is a status such as 503 or UNAVAILABLE, or a class of them such as 5xx.
 func isCode(s string) bool {
@@ -373,7 +388,7 @@ func (k Kind) units() map[string]float64 {
 		return map[string]float64{"": ms, "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": ms, "s": s, "m": 60 * s, "h": 3600 * s}
 	case ShareKind:
 		return map[string]float64{"": 1, "%": 0.01}
-	case RateKind:
+	case RateKind, PaceKind:
 		return map[string]float64{"": 1, "k": 1e3, "M": 1e6, "/s": 1, "k/s": 1e3, "M/s": 1e6, "/m": 1. / 60, "/h": 1. / 3600}
 	case ValueKind:
 		return map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9}
@@ -389,7 +404,7 @@ func (k Kind) example() string {
 		return "250ms, 1.5s, or 250, which is in ms"
 	case ShareKind:
 		return "1% or 0.01"
-	case RateKind:
+	case RateKind, PaceKind:
 		return "950, 950/s or 2.5k"
 	case ValueKind:
 		return "0.8, -5 or 2.5G"

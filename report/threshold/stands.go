@@ -3,8 +3,8 @@ package threshold
 // The generator is a part of each run. At its limit it sends requests late, or drops them, or reads answers late. A
 // result is the endpoint's only if it stands whatever the generator did:
 //
-//	latency, lag,           the generator only raises them: latency counts from when a request was due, and a dropped
-//	dropped                 request counts as slower than all others. So an upper limit that is met stands, and so does
+//	latency, lag, dropped,  the generator only raises them: latency counts from when a request was due, and a dropped
+//	first_event, stream     request counts as slower than all others. So an upper limit that is met stands, and so does
 //	                        a lower limit that is missed
 //	errors, checks,         an answer is the endpoint's, however late its request was. So a limit on failures that is
 //	status                  missed stands. If it is met, it stands if the requests came on time: late ones spread a peak
@@ -12,7 +12,10 @@ package threshold
 //	                        or less. If it is met, it stands if the requests came on time
 //	service, rate,          the generator raises or lowers them: nothing stands
 //	first_byte, dns,
-//	connect, tls
+//	connect, tls,
+//	first_event_service,
+//	event_gap, per_token,
+//	events, goodput
 //
 // A closed loop asks for less if it is slow, and latency counts from sending. So there only a limit on failures stands,
 // if it is missed.
@@ -21,7 +24,7 @@ package threshold
 // nearly all were sent when they were due.
 func (t Threshold) Stands(result string, onTime bool) bool {
 	switch t.Metric {
-	case "latency", "lag", "dropped":
+	case "latency", "lag", "dropped", "first_event", "stream":
 		return result == Passed && t.fromAbove() || result == Failed && t.fromBelow()
 	case "query":
 		return result == Failed || result == Passed && onTime

@@ -19,6 +19,8 @@ type Window struct {
 	FirstByte               *record.Histogram // likewise
 	DNS, Connect, TLS       *record.Histogram // likewise
 	Status                  map[string]int64  // likewise
+	Streams                 record.Streams    // likewise; its histograms may be nil
+	Judged, Good            int64             // answers that had goals, and those that met them all
 	Value                   record.Value      // of the threshold's query
 	Blind                   bool              // at the end of the window the query has had no answer for too long
 	NotSent                 int64             // asked for and not sent
@@ -117,6 +119,20 @@ func (w Window) Read(t Threshold) Reading {
 		return w.times(t, w.Service, 1)
 	case "first_byte":
 		return w.times(t, w.FirstByte, 1)
+	case "first_event": // those of dropped requests would have come later than all others
+		return w.times(t, w.Streams.FirstEvent, w.share())
+	case "stream":
+		return w.times(t, w.Streams.Stream, w.share())
+	case "first_event_service":
+		return w.times(t, w.Streams.Service, 1)
+	case "event_gap":
+		return w.times(t, w.Streams.Gap, 1)
+	case "per_token":
+		return w.times(t, w.Streams.PerToken, 1)
+	case "events":
+		return w.events(t)
+	case "goodput":
+		return w.part(t, w.Good, w.Judged)
 	case "dns":
 		return w.times(t, w.DNS, 1)
 	case "connect":
@@ -147,6 +163,20 @@ func (w Window) Read(t Threshold) Reading {
 		v, u := float64(w.Sent), float64(w.Unknown)
 		return Reading{none: w.Seconds <= 0, shown: units.Ratio(v, per), low: units.Ratio(v, per), high: units.Ratio(v+u, per)}
 	}
+}
+
+// events returns the number of events, or how many there were in a second. Each unknown request may have had any number.
+func (w Window) events(t Threshold) Reading {
+	per := 1.
+	if t.Aggregate != "count" {
+		per = w.Seconds
+	}
+	r := exactly(units.Ratio(float64(w.Streams.Events), per))
+	r.none = w.Seconds <= 0 || w.Streams.Answers == 0
+	if w.Unknown > 0 {
+		r.high = math.Inf(1)
+	}
+	return r
 }
 
 func (w Window) share() float64 {

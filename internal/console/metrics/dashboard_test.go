@@ -77,6 +77,8 @@ func dashboard() []panel {
 			{either("0.99", "", "rate(loadctl_tls_seconds", "{RUN}[RATE])"), "TLS"}}},
 		{"Bytes", "timeseries", "Bps", 8, []query{rate("loadctl_received_bytes_total", "received"), rate("loadctl_sent_bytes_total", "sent")}},
 		{"Audit", "stat", "none", 8, []query{now("term", "loadctl_audit_slots")}},
+		{"First event of the answer (from due)", "timeseries", "s", 8, quantiles("loadctl_first_event_seconds")},
+		{"Between events of an answer", "timeseries", "s", 8, quantiles("loadctl_event_gap_seconds")},
 		{"Length", "stat", "s", 12, []query{{"max by (run) (loadctl_run_duration_seconds{RUN})", "{{run}}"}}},
 		{"Started", "stat", "dateTimeAsIso", 12, []query{{"1000 * max by (run) (loadctl_run_start_time_seconds{RUN})", "{{run}}"}}},
 	}

@@ -52,7 +52,7 @@ const Up = "loadctl_redis_up"
 
 // List returns all metrics, in the order of the documentation.
 func List() []Metric {
-	return slices.Concat(counters(), steps(), histograms(), gauges(), judgements())
+	return slices.Concat(counters(), steps(), histograms(), streams(), gauges(), judgements())
 }
 
 // counters are those of the run as a whole. In a workload of flows, asked and sent count flows, by their first
@@ -154,6 +154,23 @@ func histograms() []Metric {
 					}
 				}
 			}},
+	}
+}
+
+// streams are the histograms of answers in pieces. A run without such answers has none.
+func streams() []Metric {
+	fleet := func(name, help string, of func(record.Streams) *record.Histogram) Metric {
+		return Metric{Name: name, Kind: Histogram, Unit: "s", Help: help, read: func(l results.Look, show func(value, ...string)) {
+			if h := l.Report.Histograms; h != nil && !h.Streams.IsZero() {
+				show(value{histogram: FromRecord(of(h.Streams))})
+			}
+		}}
+	}
+	return []Metric{
+		fleet("loadctl_first_event_seconds", "Time from when a request was due until the first event of its answer, of the whole fleet",
+			func(s record.Streams) *record.Histogram { return s.FirstEvent }),
+		fleet("loadctl_event_gap_seconds", "Time between consecutive events of an answer, of the whole fleet",
+			func(s record.Streams) *record.Histogram { return s.Gap }),
 	}
 }
 

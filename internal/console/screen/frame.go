@@ -260,7 +260,7 @@ func (v view) points() []report.SeriesReport {
 	})
 }
 
-// figures are failures, latency, first bytes of answers if there are any, and lag.
+// figures are failures, latency, first bytes and events of answers if there are any, goodput if there are goals, and lag.
 func (v view) figures() []string {
 	l := v.look
 	c := l.Counts
@@ -274,6 +274,12 @@ func (v view) figures() []string {
 	lines := []string{failed, v.times("latency", l.Report.Latency, l.Latency)}
 	if l.Report.FirstBytes > 0 {
 		lines = append(lines, v.times("1st byte", l.Report.FirstByte, nil))
+	}
+	if s := l.Report.Streams; s.Any() {
+		lines = append(lines, v.times("1st evt", s.FirstEvent, nil), v.times("gap", s.EventGap, nil))
+	}
+	if g := l.Report.Goodput; g.Any() {
+		lines = append(lines, cell("goodput", 8)+number(count(g.Good), 14)+number(measured(g.Rate)+"/s", 13)+"  "+units.Percent(g.Share)+" % of "+count(g.Judged)+" met their goals")
 	}
 	return append(lines, v.times("lag", l.Report.Lag, nil))
 }

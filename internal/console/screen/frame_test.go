@@ -118,6 +118,28 @@ func TestFirstBytesHaveALine(t *testing.T) {
 	}
 }
 
+// TestStreamsHaveLines asserts that events and goodput stand between latency and lag if there are any.
+func TestStreamsHaveLines(t *testing.T) {
+	t.Parallel()
+	s := tenMinutes(t, 300, 120, 40)
+	frame := func() string { return ansi.Strip(strings.Join(s.view().full(), "\n")) }
+	for _, word := range []string{"1st evt", "gap ", "goodput"} {
+		if strings.Contains(frame(), word) {
+			t.Errorf("%s of nothing:\n%s", word, frame())
+		}
+	}
+	s.look.Report.Streams = report.Streams{Answers: 3, FirstEvent: record.Distribution{P50: 4_200_000}, EventGap: record.Distribution{P99: 7_300_000}}
+	s.look.Report.Goodput = report.Goodput{Judged: 4, Good: 3, Rate: 1.5, Share: 0.75}
+	last := strings.Index(frame(), "latency ")
+	for _, text := range []string{"1st evt    p50 4.20ms", "p99 7.30ms", "1.5/s  75.00 % of 4 met their goals", "lag "} {
+		at := strings.Index(frame(), text)
+		if at < last {
+			t.Errorf("%s is at %d in\n%s", text, at, frame())
+		}
+		last = at
+	}
+}
+
 // TestHostileText: no text of a run controls the terminal. Only styles are in a frame.
 func TestHostileText(t *testing.T) {
 	t.Parallel()

@@ -85,17 +85,22 @@ func (d *Driver) values(s report.Section) (values []threshold.Result, failed, un
 
 // countsDelays reports whether delays of the generator make an objective harder to meet.
 func (d *Driver) countsDelays() bool {
-	return slices.ContainsFunc(d.Objectives, func(t threshold.Threshold) bool { return t.Metric == "latency" || t.Metric == "lag" })
+	return slices.ContainsFunc(d.Objectives, func(t threshold.Threshold) bool {
+		return slices.Contains([]string{"latency", "lag", "first_event", "stream"}, t.Metric)
+	})
 }
 
 // slow reports whether the service times alone miss an objective about times. The limit of requests in flight does not
-// lengthen service times, nor first bytes, so the service is slow, and that is why the limit was reached.
+// lengthen service times, nor first bytes or events, so the service is slow, and that is why the limit was reached.
 func (d *Driver) slow(s report.Section) bool {
 	for _, t := range d.Objectives {
-		if t.Metric == "latency" {
+		switch t.Metric {
+		case "latency":
 			t.Metric = "service"
+		case "first_event":
+			t.Metric = "first_event_service"
 		}
-		if (t.Metric == "service" || t.Metric == "first_byte") && s.Judge(t).Result == threshold.Failed {
+		if slices.Contains([]string{"service", "first_byte", "first_event_service"}, t.Metric) && s.Judge(t).Result == threshold.Failed {
 			return true
 		}
 	}

@@ -1,6 +1,7 @@
 package doctest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"maps"
@@ -23,6 +24,9 @@ import (
 	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/archive"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 // outputs is a session whose commands print JSON. Each document is compared with its schema.
@@ -40,7 +44,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded, "asking": asking, "evident": evident, "tried": tried,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "streamed": streamed, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded, "asking": asking, "evident": evident, "tried": tried,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -391,6 +395,36 @@ func messaged(o *outputs) {
 	o.print("loadworker run --run messaged --qps 100 --duration 500ms -d hello --reply any --url " + url)
 	target.kill(syscall.SIGTERM)
 	o.result(target)
+}
+
+// streamed is a report of answers in pieces, with goals, of a language model and of none. It is read from an archive.
+func streamed(o *outputs) {
+	for _, preset := range []bool{false, true} {
+		rec := record.NewRecorder("chat")
+		rec.Sent()
+		rec.StepSent(0)
+		stream := &record.Stream{First: 2_000_000, Last: 8_000_000, Events: 3}
+		if preset {
+			stream.TokensIn, stream.TokensOut, stream.Told, stream.PerToken = 5, 3, true, 3_000_000
+		}
+		rec.Gap(0, 3_000_000)
+		rec.Gap(0, 3_000_000)
+		rec.Done(record.Finished{Done: 9_000_000, Status: 200, Stream: stream, Judged: true, Good: true})
+		total := record.NewSnapshot("w", "1")
+		total.Record(rec)
+		total.Final = true
+		in := report.Input{Run: "streamed", StartedAt: time.Now(), Duration: time.Second, Budget: report.Budget{Issued: 1},
+			Workers: []report.WorkerInput{{ID: "w", Incarnation: "1", State: "left", Gone: true, Leased: 1, Total: total}}}
+		var text bytes.Buffer
+		if err := archive.Write(&text, report.Build(in)); err != nil {
+			o.t.Fatal(err)
+		}
+		file := filepath.Join(o.t.TempDir(), "streamed"+report.ArchiveExtension)
+		if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+			o.t.Fatal(err)
+		}
+		o.print("loadctl report " + file)
+	}
 }
 
 // evident is a run whose requests fail in several ways, with the samples of it: of text and of bytes, whole and cut, with an answer

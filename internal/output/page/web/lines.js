@@ -85,7 +85,8 @@ export function queryOverTime({ report, marks }, time, name) {
 
 // latencyByPercentile shows how many requests are slower than a latency.
 export function latencyByPercentile({ curve }) {
-  return byPercentile(curve.one_in, [["latency", curve.latency, "--latency"], ["service time", curve.service, "--service"], ["first byte", curve.first_byte, "--line-3"]].filter(([, values]) => values));
+  return byPercentile(curve.one_in, [["latency", curve.latency, "--latency"], ["service time", curve.service, "--service"], ["first byte", curve.first_byte, "--line-3"],
+    ["first event", curve.first_event, "--line-4"], ["event gap", curve.event_gap, "--line-5"]].filter(([, values]) => values));
 }
 
 // byPercentile shows lines by percentile, of which each is a name, its values and its colour. The first one is strong, the others are dashed.
