@@ -203,7 +203,7 @@ func (s Spec) Diff(o Spec) []string {
 	show("body limit", s.EffectiveBodyLimit(), o.EffectiveBodyLimit())
 	show("expect", s.expect(), o.expect())
 	show("reply", quote(s.Reply), quote(o.Reply))
-	show("stream", s.Stream.String(), o.Stream.String())
+	show("stream", cmp.Or(s.Stream.String(), "none"), cmp.Or(o.Stream.String(), "none"))
 	show("binary", s.Binary, o.Binary)
 	show("cookies", s.Cookies, o.Cookies)
 	show("trace", s.Trace, o.Trace)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/rows"
 )
 
@@ -51,7 +52,7 @@ func TestDiff(t *testing.T) {
 	b := Spec{
 		URL: "http://u:" + secret + "2@a/", Method: "PUT", Body: []byte(secret + "2"), Timeout: time.Second,
 		HTTP: HTTP2, Streams: 4, NoKeepAlive: true, ConnectTo: []string{":::1"}, Redirects: 1, BodyLimit: 5, Expect: "200",
-		Auth: "basic:u:" + secret, Insecure: true, UnixSocket: "/s", Checks: []string{"time < 1s"}, Cookies: true, Pick: PickRandom, Reply: "any", Binary: true, Descriptors: []byte("d"), Trace: true, TraceSampled: 10_000,
+		Auth: "basic:u:" + secret, Insecure: true, UnixSocket: "/s", Checks: []string{"time < 1s"}, Cookies: true, Pick: PickRandom, Reply: "any", Stream: events.Options{Kind: events.SSE, Until: "[DONE]", Limit: 9, Goals: []string{"first_event<1s"}}, Binary: true, Descriptors: []byte("d"), Trace: true, TraceSampled: 10_000,
 		Data:    []rows.Source{{Name: "b", SHA256: "1", Rows: 2}, {Name: "c", SHA256: "1", Pick: "once"}, {Name: "d"}},
 		Headers: []Header{{"authorization", secret + "2"}, {"accept", "a"}, {"X-New", secret}},
 	}
@@ -61,14 +62,14 @@ func TestDiff(t *testing.T) {
 		"data a: only there", "data b: another file, 1 rows there, 2 here", "data c: pick=random,seed=5 there, pick=once,seed=0 here", "data d: only here", "auth: none there, basic:[redacted] here", "timeout: 30s there, 1s here",
 		"http: 1.1 there, 2 here", "streams: 1 there, 4 here", "no keep-alive: false there, true here", `connect-to: [] there, [":::1"] here`, `unix socket: "" there, "/s" here`,
 		"insecure: false there, true here", "ca differs", "redirects: 0 there, 1 here", "body limit: 16777216 there, 5 here",
-		"expect: 200-399 there, 200 here", `reply: "" there, "any" here`, "binary: false there, true here", "cookies: false there, true here", "trace: false there, true here", "trace sampled: 0% there, 1% here", `checks: [] there, ["time < 1s"] here`,
+		"expect: 200-399 there, 200 here", `reply: "" there, "any" here`, `stream: none there, sse until "[DONE]" limit 9 goal "first_event<1s" here`, "binary: false there, true here", "cookies: false there, true here", "trace: false there, true here", "trace sampled: 0% there, 1% here", `checks: [] there, ["time < 1s"] here`,
 	}
 	if got := a.Diff(b); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// A new field that is forgotten here would never show up as different.
-	if n := reflect.TypeFor[Spec]().NumField(); n != 31 { // five of them are internal
-		t.Errorf("a spec has %d fields: Diff and Redacted know 31", n)
+	if n := reflect.TypeFor[Spec]().NumField(); n != 32 { // five of them are internal
+		t.Errorf("a spec has %d fields: Diff and Redacted know 32", n)
 	}
 }
 
@@ -76,13 +77,15 @@ func TestSpecJSON(t *testing.T) {
 	s := Spec{
 		URL: "http://a", Method: "PUT", Headers: []Header{{"A", "b"}}, Body: []byte{0, 0xff, '\n'},
 		Timeout: time.Second, ConnectTo: []string{":::"}, Redirects: 2, BodyLimit: 3, Expect: "200",
+		Stream: events.Options{Kind: events.SSE, Preset: events.OpenAI, Until: "x", Limit: 7, Goals: []string{"ttft<1s"}},
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const want = `{"url":"http://a","method":"PUT","headers":[{"name":"A","value":"b"}],"body":"AP8K",` +
-		`"timeout_ns":1000000000,"connect_to":[":::"],"redirects":2,"body_limit":3,"expect":"200"}`
+		`"timeout_ns":1000000000,"connect_to":[":::"],"redirects":2,"body_limit":3,"expect":"200",` +
+		`"stream":{"kind":"sse","preset":"openai","until":"x","limit":7,"goals":["ttft\u003c1s"]}}`
 	if string(text) != want {
 		t.Errorf("tags are stored in runs and must not change:\n%s\n%s", text, want)
 	}

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -25,8 +27,24 @@ func checkStream(s targets.Spec, kinds []string) error {
 		return fmt.Errorf("stream: there is no %s over this protocol; write %s", r.Kind(), strings.Join(kinds, " or "))
 	case s.EffectiveMethod() == http.MethodHead:
 		return errors.New("stream: an answer to HEAD has no body; choose another method")
+	case s.Stream.Preset == events.OpenAI:
+		return checkAsked(s)
 	}
 	return nil
+}
+
+// checkAsked refuses a request of a language model whose answer would come in one piece. A body that is not known before its
+// placeholders are filled may be one that asks.
+func checkAsked(s targets.Spec) error {
+	var asks struct{ Stream json.RawMessage }
+	body := s.ExampleBody()
+	switch err := json.Unmarshal(body, &asks); {
+	case err == nil && asks.Stream != nil && string(asks.Stream) != "false" && string(asks.Stream) != "null":
+		return nil
+	case err != nil && (bytes.Contains(s.Body, []byte(`"stream"`)) || bytes.Contains(s.Body, []byte("${"))):
+		return nil
+	}
+	return errors.New(`preset openai: the body does not ask for an answer in pieces; add "stream": true to it`)
 }
 
 // checkGoals refuses goals about events for answers that have none.

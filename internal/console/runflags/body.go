@@ -21,7 +21,11 @@ func typed(t *targets.Spec) {
 	if len(t.Body) == 0 || !targets.HasHeaders(t.URL) || slices.ContainsFunc(t.Headers, given) {
 		return
 	}
-	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: contentType(t.ExampleBody())})
+	kind := "application/json" // of a preset, whatever placeholders make of it
+	if t.Stream.Preset == "" {
+		kind = contentType(t.ExampleBody())
+	}
+	t.Headers = append(t.Headers, targets.Header{Name: "Content-Type", Value: kind})
 }
 
 // contentType returns the type that a body looks like. A JSON text that is neither object nor array, such as 5, may be

@@ -22,6 +22,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/render"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/trace"
 )
 
@@ -119,15 +120,33 @@ func (d dice) request(s *spec.Spec) {
 	}
 	target.Redirects, target.BodyLimit, target.Expect = d.IntN(4), int64(d.IntN(3))*1000, d.one("", "200", "200-204,301")
 	target.Checks = [][]string{nil, {"size < 10kB"}, {"time < 1s", `body has "x"`}}[d.IntN(3)]
+	target.Stream = d.stream()
 	if d.IntN(4) == 0 {
 		s.Target = targets.Spec{URL: d.one("ws://h/a?b=c", "wss://h:7/"), Body: []byte("a=1"), Binary: d.yes(), Headers: []targets.Header{{Name: "Accept", Value: "a"}}, Timeout: target.Timeout,
-			Reply: d.one("", "any", "messages 4", "matches /^a b$/"), NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit}
+			Reply: d.one("", "any", "messages 4", "matches /^a b$/"), NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit,
+			Stream: events.Options{Kind: d.one("", events.Messages)}}
 		return
 	}
 	if d.IntN(4) == 0 { // over tcp
 		s.Target = targets.Spec{URL: d.one("tcp://h:7", "tcp://[::1]:7"), Body: []byte("a=1"), Timeout: target.Timeout, Reply: d.one("", "any", "bytes 4", `until \r\n`, "matches /^a b$/"),
 			NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit}
 	}
+}
+
+// stream draws what the events of an answer over HTTP are.
+func (d dice) stream() events.Options {
+	o := events.Options{Kind: d.one("", events.Lines, events.Chunks, events.SSE)}
+	if d.yes() {
+		o.Goals = []string{"latency<2s", "service < 1s"}[:1+d.IntN(2)]
+	}
+	if o.Kind == "" || o.Kind == events.Chunks {
+		return o
+	}
+	o.Until, o.Limit = d.one("", "[DONE]", "/^a b$/"), int64(d.IntN(3))*1000
+	if d.yes() {
+		o.Goals = append(slices.Clip(o.Goals), "ttft<500ms", "event_gap:p(95)<80ms")
+	}
+	return o
 }
 
 // schedule draws when it is sent.

@@ -131,6 +131,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.StringVar(&f.target.Reply, "reply", "", "`END` of a reply over tcp or udp, or which message of ws or of a stream of gRPC it is: "+reply.Usage()+
 		". Without it a request ends when it is sent; over gRPC with the next message, if the method streams both ways. See docs/protocols.md and docs/grpc.md")
 	f.addProtoFlags(s)
+	f.addStreamFlags(s)
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.Var(&f.targetsFile, "targets", targetsHelp)
 	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)

@@ -67,6 +67,9 @@ func readInstead(s *targets.Spec, flag, path string) ([]byte, error) {
 	if s.URL != "" || s.Method != "" || len(s.Body) > 0 || s.Reply != "" {
 		return nil, fmt.Errorf("%s: the file says what is requested; leave --url, --method, --body and --reply out", flag)
 	}
+	if err := unstreamed(s, flag); err != nil {
+		return nil, err
+	}
 	content, err := cli.ReadAtMost(path, workload.MostBytes+1) // the reader of the format says what to do about more
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
@@ -87,7 +90,7 @@ func ofFlags(s *targets.Spec) common {
 // add adds it to a step of a workload with these data files, and checks the step.
 func (c common) add(s targets.Spec, step *targets.Step, taken ...string) error {
 	c.Add(step)
-	one := targets.Spec{URL: step.URL, Headers: step.Headers, Body: step.Body, Data: s.Data}
+	one := targets.Spec{URL: step.URL, Headers: step.Headers, Body: step.Body, Data: s.Data, Stream: step.Stream}
 	typed(&one)
 	step.Headers = one.Headers
 	return wire.CheckStep(s, *step, taken...)

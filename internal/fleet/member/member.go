@@ -19,6 +19,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 )
 
 // surgePatience bounds how long reading the limiter's state may delay renewals after a change of the run.
@@ -45,6 +46,7 @@ func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes boo
 		},
 		Server: r.Leases(l.Client), Messages: r.Messages(ctx, l, id),
 		Closed: r.Spec.Max, Mix: r.Spec.Target.Mix(), Unique: r.Spec.Target.Numbered(), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
+		Goals:        goals(r.Spec.Target),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Restore: func(ctx context.Context, laws []lease.Law) error {
 			return r.Restore(ctx, started.Load(), laws, describes)
@@ -59,6 +61,23 @@ func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes boo
 		w.Grants, w.Terms = r.Grants(l.Client), terms
 	}
 	return &Member{Worker: w, Results: journal}
+}
+
+// goals returns what the answers of each step have to meet to count as good; nil = no step has goals.
+func goals(t targets.Spec) [][]events.Goal {
+	var all [][]events.Goal
+	some := false
+	for _, step := range t.Steps() {
+		rules, err := events.Parse(step.Stream)
+		if err != nil {
+			return nil // the spec of a run is valid
+		}
+		all, some = append(all, rules.Goals()), some || len(rules.Goals()) > 0
+	}
+	if !some {
+		return nil
+	}
+	return all
 }
 
 // awaitStart waits until the run's schedule has begun, and notes when that was.

@@ -18,6 +18,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/units"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 )
 
 // maxBodyText is the longest body, in bytes, that is shown as it is.
@@ -115,6 +116,7 @@ func (f *flagList) target(s Spec) {
 		f.withhold("--body-file", digest(t.Body))
 	}
 	f.add("--reply", t.Reply, "")
+	f.stream(t.Stream)
 	if len(t.Descriptors) > 0 {
 		f.withhold("--proto", digest(t.Descriptors))
 	}
@@ -151,6 +153,17 @@ func (f *flagList) target(s Spec) {
 	for _, c := range t.Checks {
 		f.add("--check", c, "")
 	}
+}
+
+// stream adds what the events of answers are, and when an answer is good.
+func (f *flagList) stream(o events.Options) {
+	f.add("--stream", o.Kind, "")
+	f.add("--until", o.Until, "")
+	f.number("--stream-limit", o.Limit, 0)
+	for _, g := range o.Goals {
+		f.add("--goal", g, "")
+	}
+	f.add("--preset", o.Preset, "")
 }
 
 // trace adds whether requests carry a trace context.

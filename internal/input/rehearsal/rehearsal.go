@@ -61,6 +61,7 @@ type Step struct {
 	At     *int64   `json:"at_ns,omitempty"`    // when it is due, after the begin of the flow; nil = after an answer
 	After  *int64   `json:"after_ns,omitempty"` // how long after the end of the answer before it
 	Takes  []string `json:"takes,omitempty"`    // names
+	Stream string   `json:"stream,omitempty"`   // what its events are, and its goals
 }
 
 // Data is one data file.
@@ -119,7 +120,7 @@ func flows(t targets.Spec) (all []Flow) {
 		flow := Flow{Name: f.Name, Weight: max(1, f.Weight)}
 		flow.Share = float64(flow.Weight) / float64(sum)
 		for _, s := range f.Steps {
-			step := Step{Name: s.Name, Method: s.Method, URL: s.URL}
+			step := Step{Name: s.Name, Method: s.Method, URL: s.URL, Stream: s.Stream.String()}
 			if at := int64(s.At); s.After == nil {
 				step.At = &at
 			} else {

@@ -8,6 +8,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/rows"
 )
 
@@ -60,6 +61,19 @@ func TestOf(t *testing.T) {
 	}
 	if r, err = Of(s, false, nil, time.Now()); err != nil || r.FlowsPerSecond != nil || r.RequestsPerSecond != nil {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestStreamIsShown: what the events of a step are, and its goals.
+func TestStreamIsShown(t *testing.T) {
+	step := targets.Step{Name: "a", URL: "http://a/", Stream: events.Options{Kind: events.SSE, Goals: []string{"ttft<1s"}}, Takes: []targets.Take{{Name: "x", From: "json x"}}}
+	r, err := Of(spec.Spec{QPS: pacer.PerSecond(10), Target: targets.Spec{Flows: []targets.Flow{{Name: "f", Steps: []targets.Step{step}}}}}, true, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "http://a/  events sse goal \"ttft<1s\"; takes x\n") {
+		t.Errorf("%v\n%s", err, text.String())
 	}
 }
 

@@ -30,7 +30,7 @@ func (r Rehearsal) Text(w io.Writer) error {
 	fmt.Fprintln(t, "\nFLOW\tSTEP\tDUE\tREQUEST\t")
 	for _, f := range r.Flows {
 		for _, s := range f.Steps {
-			printable.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.Name, s.Name, s.due(), request(s.Method, s.URL), s.takes())
+			printable.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.Name, s.Name, s.due(), request(s.Method, s.URL), s.answer())
 		}
 	}
 	if len(r.Data) > 0 {
@@ -100,12 +100,16 @@ func (s Step) due() string {
 // request shows method and URL. Only HTTP has methods.
 func request(method, url string) string { return strings.TrimSpace(method + " " + url) }
 
-// takes says what a step keeps of its answer.
-func (s Step) takes() string {
-	if len(s.Takes) == 0 {
-		return ""
+// answer says what a step expects in pieces, and what it keeps of its answer.
+func (s Step) answer() string {
+	var parts []string
+	if s.Stream != "" {
+		parts = append(parts, "events "+s.Stream)
 	}
-	return "takes " + strings.Join(s.Takes, ", ")
+	if len(s.Takes) > 0 {
+		parts = append(parts, "takes "+strings.Join(s.Takes, ", "))
+	}
+	return strings.Join(parts, "; ")
 }
 
 // lists writes thresholds and requests.

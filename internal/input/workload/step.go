@@ -24,7 +24,7 @@ func methods() []string { return []string{"get", "post", "put", "patch", "delete
 
 // stepKeys are the keys of a step.
 func stepKeys() []string {
-	return append(methods(), "method", "url", "send", "reply", "at", "after", "header", "json", "body", "body_file", "form", "check", "expect", "take")
+	return append(methods(), "method", "url", "send", "reply", "at", "after", "header", "json", "body", "body_file", "form", "check", "expect", "take", "stream", "until", "stream_limit", "goals", "preset")
 }
 
 // flows reads all flows.
@@ -95,6 +95,9 @@ func (d *steps) step(e entry, first bool, due *time.Duration) (s targets.Step, e
 	}
 	s.Headers, s.Expect, s.Checks = own.Headers, own.Expect, own.Checks
 	if err := d.body(&s, values); err != nil {
+		return s, err
+	}
+	if s.Stream, err = d.stream(values); err != nil {
 		return s, err
 	}
 	if s.Takes, err = d.takes(values["take"]); err != nil {

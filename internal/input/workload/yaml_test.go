@@ -14,6 +14,7 @@ import (
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
@@ -216,6 +217,7 @@ func badFiles() map[string]string {
 	maps.Copy(all, badKeys())
 	maps.Copy(all, badFlows())
 	maps.Copy(all, badSteps())
+	maps.Copy(all, badStreams())
 	return all
 }
 
@@ -377,6 +379,47 @@ func badSteps() map[string]string {
 		step("get: /, take: {a: json}"):                 "t:2:35: it is not complete or not right; write json PATH",
 		step("get: /, take: token"):                     "t:2:31: is no map, or an empty one; write take: {NAME: json PATH}",
 		step("get: /, take: {a: [json b]}"):             "t:2:35: is no text",
+	}
+}
+
+// badStreams are wrong in what they say of events and goals.
+func badStreams() map[string]string {
+	return map[string]string{
+		step("get: /, stream: ses"):                                        `t:2:33: stream: "ses" is unknown; write sse, lines, chunks, messages`,
+		step("get: /, stream: [sse]"):                                      "t:2:33: is no text; write stream: sse",
+		step("get: /, stream: ''"):                                         "t:2:33: is empty; write stream: sse, or leave it out",
+		step("get: /, until: x"):                                           "t:2:32: stream: is missing; say what an event is: sse, lines, chunks, messages",
+		step("get: /, until: x, stream: chunks"):                           "t:2:32: until: a chunk may end anywhere in a text; use lines or sse, or leave it out",
+		step("get: /, stream: sse, until: /x"):                             "t:2:45: until: a pattern stands between two slashes, such as /done$/; see docs/streams.md",
+		step("get: /, stream: sse, until: ''"):                             `t:2:45: is empty; write until: "[DONE]", or leave it out`,
+		step("get: /, stream_limit: 1kB"):                                  "t:2:39: stream: is missing; say what",
+		step("get: /, stream: sse, stream_limit: many"):                    `t:2:52: "many" is no number of bytes; write 1000000, or`,
+		step("get: /, stream: sse, stream_limit: 0"):                       `t:2:52: "0" is no number of bytes; write`,
+		step("get: /, stream: sse, stream_limit: 2000000000"):              "t:2:52: stream limit: must be from 1 B to 1 GiB; ",
+		step("get: /, goals: [latency<2s, first_event<soon]"):              `t:2:45: goal "first_event<soon": the limit is a time, such as 500ms; `,
+		step("get: /, goals: {latency: 2s}"):                               "t:2:32: is no text; write a list, such as goals: [",
+		step("get: /, goals: [event_gap<2s]"):                              `t:2:33: goal "event_gap<2s": an answer has many gaps; write event_gap:p(95)`,
+		step("get: /, preset: openia"):                                     `t:2:33: preset: "openia" is unknown; there is openai`,
+		step("get: /, preset: openai, stream: lines"):                      "t:2:33: preset: its answers are server-sent events; leave the stream out",
+		step("get: /, goal: latency<2s"):                                   `t:2:25: there is no key "goal"; did you mean goals?`,
+		step("get: /, goals: [" + strings.Repeat("latency<1s, ", 9) + "]"): "t:2:32: goal: there are more than 8; leave some out",
+	}
+}
+
+// TestStreamOfStep: what a step says of events and goals.
+func TestStreamOfStep(t *testing.T) {
+	for settings, want := range map[string]events.Options{
+		"get: /": {},
+		"get: /, stream: sse, until: '[DONE]', stream_limit: 64KiB, goals: first_event<500ms": {Kind: "sse", Until: "[DONE]", Limit: 64 << 10, Goals: []string{"first_event<500ms"}},
+		"post: /, preset: openai, stream_limit: 5, goals: [ttft<1s, 'itl:p(95)<80ms']":        {Preset: "openai", Limit: 5, Goals: []string{"ttft<1s", "itl:p(95)<80ms"}},
+		"get: /, goals: latency<1s": {Goals: []string{"latency<1s"}},
+	} {
+		w, err := YAML("t", []byte(step(settings)))
+		if err != nil {
+			t.Errorf("%s: %v", settings, err)
+		} else if got := w.Flows[0].Steps[0].Stream; !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", settings, got)
+		}
 	}
 }
 
