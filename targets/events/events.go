@@ -8,8 +8,9 @@
 //	err = r.End(err, header)       // what the end of the answer means
 //	fmt.Println(r.Count, r.First, r.Last)
 //
-// Guarantees: an event has the time at which its last byte was read, however the answer is split into pieces. The memory of a
-// Reader is bounded by the limit of an event, and only rules that look into events need any.
+// Guarantees: an event has the time at which its last byte was read, however the answer is split into pieces. An event that
+// lies in one piece is read in place, without an allocation. Of another its beginning is kept: all of it, up to the limit, if
+// the rules look into events, and else a few bytes.
 package events
 
 import "slices"
@@ -40,8 +41,8 @@ type Events struct {
 
 	Preset bool // tokens were counted
 
-	// With a preset. Out are the tokens of the answer, In those of the request. Told says that the answer said so; else Out
-	// is Count, and In unknown, 0.
+	// With a preset. Out are the tokens of the answer, In those of the request. Told says that the answer said so; else they
+	// are 0, and Tokens takes each event for one.
 	In, Out int64
 	Told    bool
 }
@@ -57,12 +58,13 @@ func (e *Events) Tokens() int64 {
 	return e.Count
 }
 
-// PerToken returns the time per output token after the first, in ns; ok is false with fewer than two. As vLLM's TPOT:
+// PerToken returns the time per output token after the first, in ns; ok is false with fewer than two tokens or events. As
+// vLLM's TPOT:
 //
 //	(last − first) / (tokens − 1)
 func (e *Events) PerToken() (ns int64, ok bool) {
 	n := e.Tokens()
-	if n < 2 || e.Count == 0 {
+	if n < 2 || e.Count < 2 {
 		return 0, false
 	}
 	return (e.Last - e.First) / (n - 1), true

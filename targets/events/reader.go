@@ -25,24 +25,39 @@ type Reader struct {
 	step  int
 	gaps  Gaps // nil = they are in Events only
 
-	begun bool   // an answer with events has begun
-	part  []byte // the beginning of an event, if its bytes are looked at
-	size  int    // bytes of the event so far
-	last  bool   // the event that ends the answer has come
-	err   error
+	begun  bool // an answer with events has begun
+	size   int  // bytes of the event so far
+	last   bool // the event that ends the answer has come
+	failed bool // an event says that the answer failed
+	err    error
+
+	line  line
+	block block
 }
+
+// errOver says that the rest of the answer is not looked at. The answer is read up to its end, so that the connection can be
+// kept.
+var errOver = errors.New("the last event has come")
 
 // Begin prepares r for the answer to the next request of a step. gaps may be nil.
 func (r *Reader) Begin(rules *Rules, step int, gaps Gaps) {
-	part := r.part[:0]
-	if cap(part) > keptPart {
-		part = nil
+	*r = Reader{
+		rules: rules, step: step, gaps: gaps,
+		line: line{part: emptied(r.line.part)}, block: block{held: emptied(r.block.held)},
 	}
-	*r = Reader{rules: rules, step: step, gaps: gaps, part: part}
+	r.Preset = rules.preset != ""
 }
 
-// keptPart is the largest buffer that a Reader keeps for its next answer, in bytes.
-const keptPart = 4 << 10
+// keptPart is the largest buffer that a Reader keeps for its next answer, in bytes. It has two.
+const keptPart = 2 << 10
+
+// emptied returns the memory of b for the next answer.
+func emptied(b []byte) []byte {
+	if cap(b) > keptPart {
+		return nil
+	}
+	return b[:0]
+}
 
 // Expects implements http1.Sink.
 func (r *Reader) Expects(status int) bool {
@@ -52,16 +67,23 @@ func (r *Reader) Expects(status int) bool {
 
 // Take implements http1.Sink. After an error it returns that error again.
 func (r *Reader) Take(b []byte, end bool, at int64) error {
-	if r.err != nil {
-		return r.err
+	if r.err == nil {
+		r.err = r.take(b, end, at)
 	}
-	switch r.rules.kind {
-	case Lines:
-		r.err = r.takeLines(b, at)
-	default:
-		r.err = r.takePart(b, end, at)
+	if errors.Is(r.err, errOver) {
+		return nil
 	}
 	return r.err
+}
+
+func (r *Reader) take(b []byte, end bool, at int64) error {
+	switch r.rules.kind {
+	case SSE:
+		return r.takeBlocks(b, at)
+	case Lines:
+		return r.takeLines(b, at)
+	}
+	return r.takePart(b, end, at)
 }
 
 // takePart takes bytes of a chunk or a message.
@@ -77,37 +99,6 @@ func (r *Reader) takePart(b []byte, end bool, at int64) error {
 		r.event(at)
 	}
 	r.size = 0
-	return nil
-}
-
-// takeLines takes bytes of lines.
-func (r *Reader) takeLines(b []byte, at int64) error {
-	for len(b) > 0 {
-		line, rest, whole := bytes.Cut(b, []byte("\n"))
-		b = rest
-		if r.size += len(line); r.size > r.rules.limit {
-			return ErrLimit
-		}
-		if !whole {
-			if r.rules.whole {
-				r.part = append(r.part, line...)
-			}
-			return nil
-		}
-		if len(r.part) > 0 {
-			r.part = append(r.part, line...)
-			line = r.part
-		}
-		size := r.size
-		r.size, r.part = 0, r.part[:0]
-		if size == 0 || len(line) == 1 && size == 1 && line[0] == '\r' {
-			continue
-		}
-		r.event(at)
-		if r.ends(line) {
-			return http1.ErrEnough
-		}
-	}
 	return nil
 }
 
@@ -129,23 +120,34 @@ func (r *Reader) event(at int64) {
 	}
 }
 
-// ends reports whether an event ends the answer.
-func (r *Reader) ends(data []byte) bool {
-	r.last = r.last || r.rules.until != nil && r.rules.until.Match(data)
-	return r.last
+// ends returns an error if an event ends the answer.
+func (r *Reader) ends(data []byte) error {
+	switch until := r.rules.until; {
+	case r.failed:
+		return errOver
+	case until != nil && until.Match(data):
+		r.last = true
+		return http1.ErrEnough
+	case r.last:
+		return errOver
+	}
+	return nil
 }
 
 // End returns what the end of the answer means. err is why the whole answer did not come, as the protocol has it; nil = it
 // came. field returns the values of a header of the answer.
 func (r *Reader) End(err error, field func(name string) []string) error {
+	late, cut := errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, io.ErrUnexpectedEOF)
 	switch {
-	case errors.Is(err, http1.ErrEnough):
-		return nil
+	case r.failed:
+		return ErrAnswer
+	case errors.Is(err, http1.ErrEnough), r.last && (late || cut): // what is missing has no event
+		return r.complete()
 	case r.begun && encoded(field("Content-Encoding")):
 		return ErrEncoded
-	case errors.Is(err, os.ErrDeadlineExceeded) && r.Count > 0:
+	case late && r.Count > 0:
 		return ErrStalled
-	case errors.Is(err, io.ErrUnexpectedEOF) && r.begun:
+	case cut && r.begun:
 		return ErrTruncated
 	case err != nil || !r.begun:
 		return err
@@ -155,15 +157,24 @@ func (r *Reader) End(err error, field func(name string) []string) error {
 
 // complete returns what is wrong with a whole answer.
 func (r *Reader) complete() error {
+	if r.endsOpen() {
+		r.last = true
+	}
 	switch {
-	case r.size > 0 && r.rules.kind == Lines: // the last line has no end
+	case !r.last && (r.open() || r.rules.marked() && (r.Count > 0 || r.block.any)):
 		return ErrTruncated
 	case r.Count == 0:
 		return ErrNone
-	case r.rules.until != nil && !r.last:
-		return ErrTruncated
 	}
 	return nil
+}
+
+// open reports whether the answer ended within an event.
+func (r *Reader) open() bool {
+	if r.rules.kind == SSE {
+		return r.block.has || r.line.size > 0 && bytes.HasPrefix(r.line.part, []byte("data"))
+	}
+	return r.rules.kind == Lines && r.line.size > 0
 }
 
 // encoded reports whether a header names a coding.

@@ -48,7 +48,7 @@ type Rules struct {
 	until   *regexp.Regexp // nil = the answer ends itself
 	limit   int
 	goals   []Goal
-	whole   bool                  // the bytes of events are looked at
+	keep    int                   // bytes of an event that are kept, if it comes in several reads
 	Expects func(status int) bool // an answer with this status has events; nil = any
 }
 
@@ -74,7 +74,9 @@ func Parse(o Options) (*Rules, error) {
 	if err := r.setUntil(o.Until); err != nil {
 		return nil, err
 	}
-	r.whole = r.until != nil || r.kind == SSE
+	if r.keep = leastKept; r.marked() {
+		r.keep = r.limit
+	}
 	for i, text := range o.Goals {
 		g, err := ParseGoal(text)
 		if err != nil {
@@ -115,10 +117,8 @@ func (r *Rules) Kind() string { return r.kind }
 // Goals returns the goals.
 func (r *Rules) Goals() []Goal { return r.goals }
 
-// Keep returns how many bytes of a message are looked at.
-func (r *Rules) Keep() int {
-	if r.whole {
-		return r.limit
-	}
-	return 0
-}
+// leastKept is how many bytes of an event are kept at least: enough to see that a line has a field, is empty or an end mark.
+const leastKept = 32
+
+// marked reports whether an event has to say that the answer ends, so that all of them are looked at.
+func (r *Rules) marked() bool { return r.until != nil || r.preset != "" }
