@@ -18,6 +18,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/rows"
 	"github.com/loadctl/loadctl/targets/trace"
 )
@@ -150,6 +151,8 @@ func vary(t *testing.T, f reflect.Value) {
 		f.Set(reflect.ValueOf([]rows.Source{{Name: "x"}}))
 	case []report.Query:
 		f.Set(reflect.ValueOf([]report.Query{{Name: "x"}}))
+	case events.Options:
+		f.Set(reflect.ValueOf(events.Options{Kind: events.SSE}))
 	case pacer.Rate:
 		f.Set(reflect.ValueOf(pacer.PerSecond(7)))
 	default:
