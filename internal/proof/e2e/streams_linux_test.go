@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/loadctl/loadctl/internal/proof/redistest"
+	"github.com/loadctl/loadctl/internal/server/arrivals"
+	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
+)
+
+// A streamed run is what became of answers in pieces: what the report says, and what the target wrote.
+type streamed struct {
+	t      *testing.T
+	report report.Report
+	target arrivals.Summary
+	log    []streamedAnswer
+}
+
+// A streamedAnswer is a line of the target's log.
+type streamedAnswer struct {
+	Arrival int64   `json:"arrival_ns"`
+	Events  []int64 `json:"events_ns"`
+	Whole   bool    `json:"whole"`
+}
+
+// stream runs two workers against a target whose answers come in pieces.
+func stream(t *testing.T, path string, target, args []string) streamed {
+	t.Helper()
+	b := &bed{t: t, redis: redistest.Start(t)}
+	address, file := "127.0.0.1:"+strconv.Itoa(redistest.FreePort(t)), filepath.Join(t.TempDir(), "events.jsonl")
+	server := b.operator(slices.Concat([]string{"target", "--listen", address, "-o", "json", "--event-log", file}, target)...)
+	server.says("counting at ")
+	args = slices.Concat(steadfast(), []string{"--url", "http://" + address + path, "--min-workers", "2"}, args)
+	for _, p := range []*process{b.worker("x", args...), b.worker("x", args...)} {
+		p.wait(0)
+	}
+	s := streamed{t: t, report: b.report("x")}
+	server.signal(syscall.SIGTERM)
+	server.wait(0)
+	if err := json.Unmarshal([]byte(server.Stdout.String()), &s.target); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		var a streamedAnswer
+		if err := json.Unmarshal(line, &a); err != nil {
+			t.Fatal(err)
+		}
+		s.log = append(s.log, a)
+	}
+	return s
+}
+
+// counts checks that report and target agree on how many answers and events there were.
+func (s streamed) counts(answers, events int64) {
+	s.t.Helper()
+	r := s.report.Streams
+	if r.Answers != answers || r.Events != answers*events || int64(len(s.log)) != answers || r.EventsPerAnswer.Min != events || r.EventsPerAnswer.Max != events {
+		s.t.Errorf("%d answers with %d events, the target wrote %d answers: %+v", r.Answers, r.Events, len(s.log), r)
+	}
+	for _, a := range s.log {
+		if !a.Whole || int64(len(a.Events)) != events {
+			s.t.Errorf("the target wrote %+v", a)
+		}
+	}
+}
+
+// agrees checks that times of the report are those of the target's log: never shorter, and in the acceptance run within a
+// millisecond. Latency has a millisecond more where it counts from when a request was due.
+func (s streamed) agrees() {
+	s.t.Helper()
+	first, gap, whole := record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
+	for _, a := range s.log {
+		first.Record(a.Events[0] - a.Arrival)
+		for i := 1; i < len(a.Events); i++ {
+			gap.Record(a.Events[i] - a.Events[i-1])
+		}
+		whole.Record(a.Events[len(a.Events)-1] - a.Arrival)
+	}
+	r := s.report.Streams
+	for _, c := range []struct {
+		name   string
+		report record.Distribution
+		log    *record.Histogram
+		causal bool // the report's cannot be shorter
+	}{
+		{"first event − sent", r.FirstEventService, first, true}, {"first event", r.FirstEvent, first, true},
+		{"event gap", r.EventGap, gap, false}, {"stream", r.Stream, whole, true},
+	} {
+		log := c.log.Distribution(1)
+		for _, q := range []struct{ report, log int64 }{{c.report.P50, log.P50}, {c.report.P99, log.P99}} {
+			if off := time.Duration(q.report - q.log); c.causal && off < -time.Duration(q.log/500+1000) || acceptance() && off.Abs() > time.Millisecond {
+				s.t.Errorf("%s: %v in the report, %v at the target", c.name, time.Duration(q.report), time.Duration(q.log))
+			}
+		}
+	}
+}
+
+// TestStreams asserts that two workers report the events of answers in pieces as their target wrote them.
+func TestStreams(t *testing.T) {
+	t.Parallel()
+	qps, answers := scale("20", "100"), scale(int64(40), int64(1000))
+	for name, c := range map[string]struct{ target, args []string }{
+		"server-sent events": {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms"}, []string{"--stream", "sse"}},
+		"HTTP/2":             {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms"}, []string{"--stream", "sse", "--http", "2"}},
+		"lines":              {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms,form=lines"}, []string{"--stream", "lines"}},
+		"chunks":             {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms,form=chunks"}, []string{"--stream", "chunks"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := stream(t, "/", c.target, append(c.args, "--qps", qps, "-n", fmt.Sprint(answers), "--goal", "first_event_service<1h", "--goal", "event_gap:max<1h"))
+			s.counts(answers, 20)
+			s.agrees()
+			if g := s.report.Goodput; g.Judged != answers || g.Good != answers {
+				t.Errorf("goodput %+v", g)
+			}
+		})
+	}
+}
+
+// TestLanguageModel asserts that the tokens of a language model are counted as it says, and that answers that miss a goal are
+// not goodput.
+func TestLanguageModel(t *testing.T) {
+	t.Parallel()
+	const body = `{"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 10, "stream": true, "stream_options": {"include_usage": true}}`
+	s := stream(t, "/v1/chat/completions", []string{"--openai", "first=30ms,tokens=50,gap=5ms"},
+		[]string{"--preset", "openai", "-d", body, "--qps", "20", "-n", "30", "--goal", "ttft<1h", "--goal", "itl:p(50)<1ns", "--threshold", "goodput:count==0", "--threshold", "tpot:p(50)>=4ms"})
+	s.counts(30, 10)
+	s.agrees()
+	if k := s.report.Streams.Tokens; k.Out != 300 || k.Told != 30 || k.In == 0 || k.PerToken.P50 < int64(4*time.Millisecond) {
+		t.Errorf("tokens %+v", k)
+	}
+	if g := s.report.Goodput; g.Judged != 30 || g.Good != 0 {
+		t.Errorf("goodput %+v", g)
+	}
+	if s.target.Total != 30 {
+		t.Errorf("the target counted %d requests", s.target.Total)
+	}
+}
+
+// TestStreamStalls asserts that a silence of the server in the middle of its answers is a gap between events.
+func TestStreamStalls(t *testing.T) {
+	t.Parallel()
+	s := stream(t, "/", []string{"--sse", "first=10ms,events=5,gap=5ms,stall=3:2s"}, []string{"--stream", "sse", "--qps", "20", "-n", "20"})
+	s.counts(20, 5)
+	s.agrees()
+	if gap := time.Duration(s.report.Streams.EventGap.Max); gap < time.Second {
+		t.Errorf("the longest gap is %v", gap)
+	}
+}
