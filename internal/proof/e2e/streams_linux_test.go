@@ -79,7 +79,7 @@ func (s streamed) counts(answers, events int64) {
 }
 
 // agrees checks that times of the report are those of the target's log: never shorter, and in the acceptance run within a
-// millisecond. Latency has a millisecond more where it counts from when a request was due.
+// millisecond, or a bucket of the histograms, which is wider above a second.
 func (s streamed) agrees() {
 	s.t.Helper()
 	first, gap, whole := record.NewHistogram(), record.NewHistogram(), record.NewHistogram()
@@ -102,7 +102,7 @@ func (s streamed) agrees() {
 	} {
 		log := c.log.Distribution(1)
 		for _, q := range []struct{ report, log int64 }{{c.report.P50, log.P50}, {c.report.P99, log.P99}} {
-			if off := time.Duration(q.report - q.log); c.causal && off < -time.Duration(q.log/500+1000) || acceptance() && off.Abs() > time.Millisecond {
+			if off := time.Duration(q.report - q.log); c.causal && off < -time.Duration(q.log/500+1000) || acceptance() && off.Abs() > max(time.Millisecond, time.Duration(q.log>>10)) {
 				s.t.Errorf("%s: %v in the report, %v at the target", c.name, time.Duration(q.report), time.Duration(q.log))
 			}
 		}
@@ -112,12 +112,13 @@ func (s streamed) agrees() {
 // TestStreams asserts that two workers report the events of answers in pieces as their target wrote them.
 func TestStreams(t *testing.T) {
 	t.Parallel()
-	qps, answers := scale("20", "100"), scale(int64(40), int64(1000))
+	qps, answers := scale("20", "500"), scale(int64(40), int64(3000)) // the latter are 500 answers at a time
+	paced := "first=50ms,events=20,gap=" + scale("20ms±5ms", "50ms±5ms")
 	for name, c := range map[string]struct{ target, args []string }{
-		"server-sent events": {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms"}, []string{"--stream", "sse"}},
-		"HTTP/2":             {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms"}, []string{"--stream", "sse", "--http", "2"}},
-		"lines":              {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms,form=lines"}, []string{"--stream", "lines"}},
-		"chunks":             {[]string{"--sse", "first=50ms,events=20,gap=20ms±5ms,form=chunks"}, []string{"--stream", "chunks"}},
+		"server-sent events": {[]string{"--sse", paced}, []string{"--stream", "sse"}},
+		"HTTP/2":             {[]string{"--sse", paced}, []string{"--stream", "sse", "--http", "2"}},
+		"lines":              {[]string{"--sse", paced + ",form=lines"}, []string{"--stream", "lines"}},
+		"chunks":             {[]string{"--sse", paced + ",form=chunks"}, []string{"--stream", "chunks"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -136,17 +137,18 @@ func TestStreams(t *testing.T) {
 func TestLanguageModel(t *testing.T) {
 	t.Parallel()
 	const body = `{"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 10, "stream": true, "stream_options": {"include_usage": true}}`
+	answers := scale(int64(30), int64(1000))
 	s := stream(t, "/v1/chat/completions", []string{"--openai", "first=30ms,tokens=50,gap=5ms"},
-		[]string{"--preset", "openai", "-d", body, "--qps", "20", "-n", "30", "--goal", "ttft<1h", "--goal", "itl:p(50)<1ns", "--threshold", "goodput:count==0", "--threshold", "tpot:p(50)>=4ms"})
-	s.counts(30, 10)
+		[]string{"--preset", "openai", "-d", body, "--qps", scale("20", "200"), "-n", fmt.Sprint(answers), "--goal", "ttft<1h", "--goal", "itl:p(50)<1ns", "--threshold", "goodput:count==0", "--threshold", "tpot:p(50)>=4ms"})
+	s.counts(answers, 10)
 	s.agrees()
-	if k := s.report.Streams.Tokens; k.Out != 300 || k.Told != 30 || k.In == 0 || k.PerToken.P50 < int64(4*time.Millisecond) {
+	if k := s.report.Streams.Tokens; k.Out != 10*answers || k.Told != answers || k.In == 0 || k.PerToken.P50 < int64(4*time.Millisecond) {
 		t.Errorf("tokens %+v", k)
 	}
-	if g := s.report.Goodput; g.Judged != 30 || g.Good != 0 {
+	if g := s.report.Goodput; g.Judged != answers || g.Good != 0 {
 		t.Errorf("goodput %+v", g)
 	}
-	if s.target.Total != 30 {
+	if s.target.Total != answers {
 		t.Errorf("the target counted %d requests", s.target.Total)
 	}
 }
@@ -154,8 +156,9 @@ func TestLanguageModel(t *testing.T) {
 // TestStreamStalls asserts that a silence of the server in the middle of its answers is a gap between events.
 func TestStreamStalls(t *testing.T) {
 	t.Parallel()
-	s := stream(t, "/", []string{"--sse", "first=10ms,events=5,gap=5ms,stall=3:2s"}, []string{"--stream", "sse", "--qps", "20", "-n", "20"})
-	s.counts(20, 5)
+	qps, answers := scale("20", "200"), scale(int64(20), int64(1000))
+	s := stream(t, "/", []string{"--sse", "first=10ms,events=5,gap=5ms,stall=3:2s"}, []string{"--stream", "sse", "--qps", qps, "-n", fmt.Sprint(answers)})
+	s.counts(answers, 5)
 	s.agrees()
 	if gap := time.Duration(s.report.Streams.EventGap.Max); gap < time.Second {
 		t.Errorf("the longest gap is %v", gap)
