@@ -131,7 +131,11 @@ func (c *Conn) endData() {
 	s, end := r.stream, r.frame.flags.Has(http2.FlagDataEndStream)
 	r.stream = nil
 	if s != nil && s.limits.Sink != nil && !s.framed() {
-		if err := s.limits.Sink.Take(nil, true, c.At); err != nil && !(end && errors.Is(err, http1.ErrEnough)) {
+		err := s.limits.Sink.Take(nil, true, c.At)
+		if end && errors.Is(err, http1.ErrEnough) {
+			err = nil // there is no more
+		}
+		if err != nil {
 			c.abort(s, err)
 			s = nil
 		}
