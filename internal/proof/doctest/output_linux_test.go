@@ -399,6 +399,10 @@ func messaged(o *outputs) {
 
 // streamed is a report of answers in pieces, with goals, of a language model and of none. It is read from an archive.
 func streamed(o *outputs) {
+	target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --sse first=1ms,events=3,gap=1ms")
+	o.print("loadworker run --run streamed --qps 100 -n 20 --stream sse --url " + target.says(`counting at (http\S+)`))
+	target.kill(syscall.SIGTERM)
+	o.result(target)
 	for _, preset := range []bool{false, true} {
 		rec := record.NewRecorder("chat")
 		rec.Sent()
@@ -575,7 +579,7 @@ func rehearsed(o *outputs) {
 	dir := o.t.TempDir()
 	for name, content := range map[string]string{
 		"users.csv": "name\nAnn\n",
-		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\npick: random\n",
+		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/, stream: sse, goals: ttft<1s}]}\npick: random\n",
 		"wave.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nprofile: sine:mean=5,amplitude=1,period=1m\nduration: 5m\narrivals: poisson\n",
 		"ramp.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:200, 20s:0]\n",
 		"shop.yaml": "base: http://127.0.0.1:1\nrate: 100 flows/s\ndata: {users: {csv: users.csv}}\nthresholds: errors:rate<1%\nflows:\n  buy:\n" +
