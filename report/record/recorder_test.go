@@ -127,6 +127,21 @@ func TestRecorderDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestRecorderOfStreamsDoesNotAllocate asserts that answers in pieces allocate nothing once values like theirs were recorded.
+func TestRecorderOfStreamsDoesNotAllocate(t *testing.T) {
+	rec := record.NewRecorder("a")
+	stream := &record.Stream{First: 2_000_000, Last: 9_000_000, Events: 3, TokensOut: 3, Told: true, PerToken: 3_500_000}
+	turn := func() {
+		rec.Gap(0, 3_000_000)
+		rec.Done(record.Finished{Done: 9_000_000, Stream: stream, Judged: true, Good: true})
+		rec.Reset()
+	}
+	turn()
+	if n := testing.AllocsPerRun(1_000, turn); n != 0 {
+		t.Errorf("%v allocations a turn, want 0", n)
+	}
+}
+
 func BenchmarkRecorder(b *testing.B) {
 	rec := record.NewRecorder()
 	var i int64
