@@ -2,6 +2,7 @@ package threshold
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -355,7 +356,7 @@ func (s *thresholdScanner) limit(t *Threshold) error {
 	if !known {
 		return s.fail(unitAt, "%.20q is not a valid unit here; write the limit as in %s", unit, t.Kind().example())
 	}
-	t.Limit = sign * v * factor
+	t.Limit = sign * inUnit(v, factor)
 	switch {
 	case t.Limit == 0 && t.Op == "<" && t.Kind() != ValueKind:
 		return s.fail(at, "nothing is less than 0; write ==0, or a higher limit")
@@ -365,6 +366,15 @@ func (s *thresholdScanner) limit(t *Threshold) error {
 		return s.fail(at, "times are measured up to 1h; give a lower limit")
 	}
 	return nil
+}
+
+// inUnit returns v units of a factor. It divides by the reciprocal of one below 1: 95 × 0.01 is above 0.95, and 95 ÷ 100 is
+// not.
+func inUnit(v, factor float64) float64 {
+	if factor < 1 {
+		return v / math.Round(1/factor)
+	}
+	return v * factor
 }
 
 // percentHint helps users who left out the percent sign.

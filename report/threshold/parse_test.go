@@ -376,3 +376,13 @@ func FuzzParseThreshold(f *testing.F) {
 		}
 	})
 }
+
+// TestPercentIsExact asserts that a percentage is the number that it stands for: what meets it exactly is not below it.
+func TestPercentIsExact(t *testing.T) {
+	for percent := range 101 {
+		parsed, err := threshold.Parse(fmt.Sprintf("checks:rate>=%d%%", percent))
+		if want := float64(percent) / 100; err != nil || parsed.Limit != want {
+			t.Errorf("%d%% is %v, want %v, error %v", percent, parsed.Limit, want, err)
+		}
+	}
+}

@@ -86,7 +86,7 @@ func (s *thresholdScanner) share(into *int64) error {
 	if !known {
 		return s.fail(unitAt, "%.20q is not a valid unit here; give a share from 1%% to 99%%", unit)
 	}
-	if share := math.Round(v * factor * million); share >= leastShare && share <= mostShare {
+	if share := math.Round(inUnit(v, factor) * million); share >= leastShare && share <= mostShare {
 		*into = int64(share)
 		return nil
 	}
@@ -117,7 +117,7 @@ func (s *thresholdScanner) floor(t *Threshold) error {
 	case !known || unit == "" || unit == "k" || unit == "M":
 		return s.fail(unitAt, "give the rate with its unit, such as 100/s, 2.5k/s or 30/m")
 	}
-	t.Reduce.Floor = v * factor
+	t.Reduce.Floor = inUnit(v, factor)
 	return nil
 }
 
