@@ -83,10 +83,8 @@ func feedings(t *testing.T, rules *Rules, text string) seen {
 	t.Helper()
 	var r Reader
 	want := read(&r, rules, nil, bytewise(text)...)
-	if want.err != nil {
-		if errors.Is(want.err, http1.ErrEnough) {
-			t.Fatal("ErrEnough is no error of an answer")
-		}
+	if errors.Is(want.err, http1.ErrEnough) {
+		t.Fatal("ErrEnough is no error of an answer")
 	}
 	for i := range len(text) + 1 {
 		got := read(&r, rules, nil, piece{text[:i], 1}, piece{text[i:], 2})

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -107,7 +108,7 @@ func TestOpenAI(t *testing.T) {
 			got := feedings(t, rules(t, Options{Preset: OpenAI}), c.text)
 			first, last := blockEnd(c.text, c.first), blockEnd(c.text, c.last)
 			e := &got.Events
-			if e.Count != c.count || e.First != first || e.Last != last || got.err != c.err || !e.Preset {
+			if e.Count != c.count || e.First != first || e.Last != last || !errors.Is(got.err, c.err) || !e.Preset {
 				t.Errorf("%d events from %d to %d, error %v, preset %t; want %d from %d to %d, %v", e.Count, e.First, e.Last, got.err, e.Preset, c.count, first, last, c.err)
 			}
 			if e.In != c.in || e.Out != c.out || e.Told != c.told || e.Tokens() != c.tokens {
@@ -136,7 +137,7 @@ func TestOpenAIUntil(t *testing.T) {
 	if got.Count != 5 || got.Told || got.err != nil {
 		t.Errorf("%s, error %v", told(&got), got.err)
 	}
-	if got := feedings(t, rules(t, Options{Preset: OpenAI, Until: "bye"}), chat+response); got.err != ErrTruncated {
+	if got := feedings(t, rules(t, Options{Preset: OpenAI, Until: "bye"}), chat+response); !errors.Is(got.err, ErrTruncated) {
 		t.Errorf("error %v", got.err)
 	}
 }

@@ -36,7 +36,7 @@ func TestLines(t *testing.T) {
 		{"end", "", nil, ErrNone},
 	} {
 		got := feedings(t, rules(t, Options{Kind: Lines, Until: c.until}), c.text)
-		if !slices.Equal(got.at(), c.at) || got.err != c.err {
+		if !slices.Equal(got.at(), c.at) || !errors.Is(got.err, c.err) {
 			t.Errorf("until %q, %.80q: events at %v, error %v; want %v, %v", c.until, c.text, got.at(), got.err, c.at, c.err)
 		}
 	}
@@ -72,7 +72,7 @@ func TestParts(t *testing.T) {
 			}
 		}
 		s.err = r.End(s.err, func(string) []string { return nil })
-		if s.Events = r.Events; !slices.Equal(s.at(), c.at) || s.err != c.err {
+		if s.Events = r.Events; !slices.Equal(s.at(), c.at) || !errors.Is(s.err, c.err) {
 			t.Errorf("%s %v: events at %v, error %v; want %v, %v", c.kind, c.parts, s.at(), s.err, c.at, c.err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestEnd(t *testing.T) {
 					err = taken
 				}
 			}
-			if got := r.End(err, func(string) []string { return []string{c.coding} }); got != c.want {
+			if got := r.End(err, func(string) []string { return []string{c.coding} }); !errors.Is(got, c.want) {
 				t.Errorf("error %v; want %v", got, c.want)
 			}
 		})
@@ -142,7 +142,7 @@ func TestErrorStays(t *testing.T) {
 		first := r.Take([]byte(c.text), false, 1)
 		count := r.Count
 		again := r.Take([]byte("\n\ndata: b\n\n"), false, 2)
-		if first != c.want || again != c.want || r.Count != count {
+		if !errors.Is(first, c.want) || !errors.Is(again, c.want) || r.Count != count {
 			t.Errorf("%+v: errors %v and %v, %d and %d events", c.o, first, again, count, r.Count)
 		}
 	}
@@ -167,7 +167,7 @@ func TestLimit(t *testing.T) {
 		{Options{Preset: OpenAI, Limit: 20}, "data: 12345678901234\n", ErrTruncated},
 		{Options{Preset: OpenAI, Limit: 20}, "data: 123456789012345\n", ErrLimit},
 	} {
-		if got := feedings(t, rules(t, c.o), c.text); got.err != c.err {
+		if got := feedings(t, rules(t, c.o), c.text); !errors.Is(got.err, c.err) {
 			t.Errorf("%+v, %q: error %v; want %v", c.o, c.text, got.err, c.err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestMemory(t *testing.T) {
 		if most := cap(r.line.part) + cap(r.block.held); most > c.most {
 			t.Errorf("%s: %d bytes of memory; at most %d", name, most, c.most)
 		}
-		if c.taken == 0 && err != nil || c.taken > 0 && (err != ErrLimit || taken >= c.taken+len(c.repeat)) {
+		if c.taken == 0 && err != nil || c.taken > 0 && (!errors.Is(err, ErrLimit) || taken >= c.taken+len(c.repeat)) {
 			t.Errorf("%s: error %v after %d bytes", name, err, taken)
 		}
 		if r.Begin(rules(t, c.o), 0, nil); cap(r.line.part) > keptPart || cap(r.block.held) > keptPart {

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"errors"
 	"slices"
 	"testing"
 )
@@ -52,7 +53,7 @@ func TestBlocks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := feedings(t, rules(t, Options{Kind: SSE}), c.text)
-			if !slices.Equal(got.at(), c.at) || got.err != c.err {
+			if !slices.Equal(got.at(), c.at) || !errors.Is(got.err, c.err) {
 				t.Errorf("events at %v, error %v; want %v, %v", got.at(), got.err, c.at, c.err)
 			}
 		})
@@ -77,7 +78,7 @@ func TestBlocksUntil(t *testing.T) {
 		{"bye", "data: a\n\ndata: [DONE]\n\n", 1, ErrTruncated},
 	} {
 		got := feedings(t, rules(t, Options{Kind: SSE, Until: c.until}), c.text)
-		if got.Count != c.count || got.err != c.err {
+		if got.Count != c.count || !errors.Is(got.err, c.err) {
 			t.Errorf("until %q, %q: %d events, error %v; want %d, %v", c.until, c.text, got.Count, got.err, c.count, c.err)
 		}
 	}

@@ -1,0 +1,64 @@
+package events
+
+import "testing"
+
+// TestParse asserts what is said of rules that cannot be.
+func TestParse(t *testing.T) {
+	nine := make([]string, MaxGoals+1)
+	for i := range nine {
+		nine[i] = "latency<1s"
+	}
+	for _, c := range []struct {
+		o    Options
+		kind string
+		err  string
+	}{
+		{Options{}, "", ""},
+		{Options{Goals: nine[:MaxGoals]}, "", ""},
+		{Options{Kind: SSE, Limit: 1 << 30, Until: "a"}, SSE, ""},
+		{Options{Kind: Lines, Until: "/^a$/"}, Lines, ""},
+		{Options{Preset: OpenAI}, SSE, ""},
+		{Options{Preset: OpenAI, Kind: SSE}, SSE, ""},
+		{Options{Preset: "x"}, "", `preset: "x" is unknown; there is openai`},
+		{Options{Preset: OpenAI, Kind: Lines}, "", "preset: its answers are server-sent events; leave the stream out"},
+		{Options{Kind: "x"}, "", `stream: "x" is unknown; write sse, lines, chunks, messages`},
+		{Options{Until: "a"}, "", "stream: is missing; say what an event is: sse, lines, chunks, messages"},
+		{Options{Limit: 1}, "", "stream: is missing; say what an event is: sse, lines, chunks, messages"},
+		{Options{Kind: SSE, Limit: -1}, "", "stream limit: must be from 1 B to 1 GiB"},
+		{Options{Kind: SSE, Limit: 1<<30 + 1}, "", "stream limit: must be from 1 B to 1 GiB"},
+		{Options{Kind: Messages, Until: "a"}, "", "until: is not for messages; say with the reply which one is the last"},
+		{Options{Kind: Chunks, Until: "a"}, "", "until: a chunk may end anywhere in a text; use lines or sse, or leave it out"},
+		{Options{Kind: SSE, Until: "/a"}, "", "until: a pattern stands between two slashes, such as /done$/"},
+		{Options{Kind: SSE, Until: "/"}, "", "until: a pattern stands between two slashes, such as /done$/"},
+		{Options{Kind: SSE, Until: "//"}, "", "until: a pattern stands between two slashes, such as /done$/"},
+		{Options{Kind: SSE, Until: "/(/"}, "", "until: error parsing regexp: missing closing ): `(`"},
+		{Options{Kind: SSE, Goals: []string{"x"}}, "", `goal "x": write METRIC<TIME, such as first_event<500ms or event_gap:p(95)<80ms`},
+		{Options{Goals: nine}, "", "goal: there are more than 8; leave some out"},
+	} {
+		r, err := Parse(c.o)
+		switch {
+		case err != nil && err.Error() != c.err, err == nil && c.err != "":
+			t.Errorf("%+v: error %v; want %s", c.o, err, c.err)
+		case err == nil && (r.Kind() != c.kind || len(r.Goals()) != len(c.o.Goals)):
+			t.Errorf("%+v: kind %q, goals %v", c.o, r.Kind(), r.Goals())
+		}
+	}
+}
+
+// TestOptions asserts how options read, and which say nothing.
+func TestOptions(t *testing.T) {
+	for _, c := range []struct {
+		o         Options
+		text      string
+		zero, any bool
+	}{
+		{Options{}, "", true, false},
+		{Options{Goals: []string{"latency<1s"}}, `goal "latency<1s"`, false, false},
+		{Options{Kind: SSE, Until: "a", Limit: 5}, `sse until "a" limit 5`, false, true},
+		{Options{Kind: SSE, Preset: OpenAI}, "openai", false, true},
+	} {
+		if c.o.String() != c.text || c.o.IsZero() != c.zero || c.o.Any() != c.any {
+			t.Errorf("%+v: %q, zero %t, any %t", c.o, c.o.String(), c.o.IsZero(), c.o.Any())
+		}
+	}
+}
