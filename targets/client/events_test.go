@@ -29,17 +29,19 @@ type paced struct {
 // pieces is how many events each answer of a paced server has.
 const pieces = 5
 
-// answer writes the events of one answer.
+// answer writes the events of one answer. It knows of each before the client can.
 func (p *paced) answer(write func()) {
-	var written []time.Time
+	p.Lock()
+	i := len(p.written)
+	p.written = append(p.written, nil)
+	p.Unlock()
 	for range pieces {
 		time.Sleep(3 * time.Millisecond)
-		written = append(written, time.Now())
+		p.Lock()
+		p.written[i] = append(p.written[i], time.Now())
+		p.Unlock()
 		write()
 	}
-	p.Lock()
-	p.written = append(p.written, written)
-	p.Unlock()
 }
 
 // ServeHTTP sends lines.
