@@ -32,7 +32,7 @@ func TestArchiveRoundTrip(t *testing.T) {
 	cut.Running, cut.Limiter, cut.Missing = true, "token-bucket, burst 50", []string{"nobody knows \x1b[2J what\nhappened"}
 	long := whole
 	long.Duration = 3 * time.Hour // wide points
-	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "queried": reporttest.Queried(whole), "streamed": reporttest.Streamed(reporttest.Run(t)), "sampled": reporttest.Sampled(whole), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
+	for what, in := range map[string]report.Input{"whole": whole, "running": cut, "long": long, "closed": reporttest.Loop(true), "queried": reporttest.Queried(whole), "sampled": reporttest.Sampled(whole), "nothing": {}, "one": {Run: "x", Budget: report.Budget{Issued: 1_001}, Workers: whole.Workers[:1]}} {
 		r := report.Build(in)
 		reporttest.SameFormats(t, what, reporttest.Reread(t, r), r)
 	}
@@ -143,31 +143,50 @@ func fullHistogram(t testing.TB, digits int) string {
 	return string(text)
 }
 
-// hostileArchives are files that are no archives, and the error for each.
-func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
+// A hostile archive is a file that is no archive, and what its error says.
+type hostileArchive struct{ text, says string }
+
+// hostileArchives are all of them, by what is wrong with them.
+func hostileArchives(t testing.TB) map[string]hostileArchive {
+	all := map[string]hostileArchive{}
+	for _, some := range []map[string]hostileArchive{brokenArchives(t), hugeArchives(t), strangeValues(t), strangeQueries(t), strangeSeries(t), strangePhases(t), strangeStreams(t)} {
+		for what, c := range some {
+			if _, twice := all[what]; twice {
+				t.Fatalf("two archives are %s", what)
+			}
+			all[what] = c
+		}
+	}
+	return all
+}
+
+// swapping returns a function that makes an archive in which a text stands for another one.
+func swapping(t testing.TB) func(from, to string) string {
 	body := bodyOf(t)
-	good := packed(t, body)
-	swap := func(from, to string) string {
+	return func(from, to string) string {
 		if !strings.Contains(body, from) {
 			t.Fatalf("no %s in the archive", from)
 		}
 		return packed(t, strings.Replace(body, from, to, 1))
 	}
-	line := strings.Index(good, "\n") + 1
-	wide, full := fullHistogram(t, record.SeriesDigits), fullHistogram(t, record.FullDigits)
-	var classes, members strings.Builder
+}
+
+// manyClasses returns members of an object with a full histogram each.
+func manyClasses(t testing.TB) string {
+	var classes strings.Builder
+	full := fullHistogram(t, record.FullDigits)
 	for i := range 5_000 {
 		fmt.Fprintf(&classes, `"c%d":"%s",`, i, full)
 	}
-	for i := range 20_000 {
-		fmt.Fprintf(&members, `"%d":1,`, i)
-	}
-	phases := func(text string) string { return swap(`"series":["2,1,1,`, `"phases":`+text+`,"series":["2,1,1,`) }
-	streams := func(text string) string { return swap(`"series":["2,1,1,`, `"streams":`+text+`,"series":["2,1,1,`) }
-	return map[string]struct{ text, says string }{
-		"many histograms":  {swap(`"series":["`, `"series":["`+strings.Repeat(`1,1,1,1,1,1,`+wide+`","`, 20_000)), "a series of 20010 points, more than 1024"},
-		"many classes":     {swap(`"errors":{"status":"`, `"errors":{`+classes.String()+`"status":"`), "5002 classes of errors, more than 65"},
-		"many members":     {swap(`"status_codes":{`, `"status_codes":{`+members.String()), "an object with more than 10000 members"},
+	return classes.String()
+}
+
+// brokenArchives are cut off or damaged, or no archives at all.
+func brokenArchives(t testing.TB) map[string]hostileArchive {
+	body := bodyOf(t)
+	good := packed(t, body)
+	line := strings.Index(good, "\n") + 1
+	return map[string]hostileArchive{
 		"empty":            {"", "it is not an archive of loadctl"},
 		"a picture":        {"\x89PNG\r\n\x1a\n" + strings.Repeat("\x00", 100), "it is not an archive of loadctl"},
 		"no version":       {"loadctl archive \n" + good[line:], "it is not an archive of loadctl"},
@@ -181,25 +200,42 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"changed":          {good[:len(good)/2] + "AAAA" + good[len(good)/2+4:], "cut off or damaged"},
 		"twice":            {good + good[line:], "cut off or damaged"},
 		"followed":         {good[:len(good)-1] + "\nAAAA\n", "cut off or damaged"},
-		"bomb":             {packed(t, strings.Repeat(" ", archive.MaxBytes+1)), "unpacks to more than 32 MiB"},
 		"no JSON":          {packed(t, ""), "unexpected EOF"},
 		"cut JSON":         {packed(t, body[:len(body)/2]), "unexpected"},
 		"more JSON":        {packed(t, body+"{}"), "archive: "},
-		"deep":             {packed(t, strings.Repeat("[", 100_000)), "nested deeper than 32"},
-		"deep objects":     {packed(t, strings.Repeat(`{"a":`, 100_000)), "nested deeper than 32"},
-		"many objects":     {packed(t, `{"report":{"workers":[`+strings.Repeat("{},", 1_000_000)+`{}]}}`), "more than 200000 objects"},
-		"many values":      {packed(t, `{"report":{"notes":[`+strings.Repeat(`"",`, 3_000_000)+`""]}}`), "more than 2000000 values"},
-		"a long text":      {packed(t, `{"report":{"run":"`+strings.Repeat("x", 1<<20)+`"}}`), "a text of 1048576 bytes"},
-		"many samples":     {swap(`"asked":`, `"samples":[`+strings.Repeat("{},", samples.Most)+`{}],"asked":`), "20001 samples, more than 20000"},
+	}
+}
+
+// hugeArchives exceed a bound.
+func hugeArchives(t testing.TB) map[string]hostileArchive {
+	swap := swapping(t)
+	wide := fullHistogram(t, record.SeriesDigits)
+	var members strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&members, `"%d":1,`, i)
+	}
+	return map[string]hostileArchive{
+		"bomb":            {packed(t, strings.Repeat(" ", archive.MaxBytes+1)), "unpacks to more than 32 MiB"},
+		"deep":            {packed(t, strings.Repeat("[", 100_000)), "nested deeper than 32"},
+		"deep objects":    {packed(t, strings.Repeat(`{"a":`, 100_000)), "nested deeper than 32"},
+		"many objects":    {packed(t, `{"report":{"workers":[`+strings.Repeat("{},", 1_000_000)+`{}]}}`), "more than 200000 objects"},
+		"many values":     {packed(t, `{"report":{"notes":[`+strings.Repeat(`"",`, 3_000_000)+`""]}}`), "more than 2000000 values"},
+		"a long text":     {packed(t, `{"report":{"run":"`+strings.Repeat("x", 1<<20)+`"}}`), "a text of 1048576 bytes"},
+		"many samples":    {swap(`"asked":`, `"samples":[`+strings.Repeat("{},", samples.Most)+`{}],"asked":`), "20001 samples, more than 20000"},
+		"many histograms": {swap(`"series":["`, `"series":["`+strings.Repeat(`1,1,1,1,1,1,`+wide+`","`, 20_000)), "a series of 20010 points, more than 1024"},
+		"many classes":    {swap(`"errors":{"status":"`, `"errors":{`+manyClasses(t)+`"status":"`), "5002 classes of errors, more than 65"},
+		"many members":    {swap(`"status_codes":{`, `"status_codes":{`+members.String()), "an object with more than 10000 members"},
+		"many events":     {swap(`"events":[`, `"events":[`+strings.Repeat("{},", 1000)), "1004 events, more than 1000"},
+	}
+}
+
+// strangeValues have values that no report has.
+func strangeValues(t testing.TB) map[string]hostileArchive {
+	swap := swapping(t)
+	return map[string]hostileArchive{
 		"member twice":     {swap(`"asked":`, `"asked":1,"asked":`), `the member "asked" occurs twice`},
 		"twice in capital": {swap(`"asked":`, `"ASKED":1,"asked":`), `the member "asked" occurs twice`},
 		"twice in Unicode": {swap(`"status_codes":`, `"ſtatus_codes":{},"status_codes":`), "occurs twice"},
-		"no answer":        {swap(`"asked":`, `"queries":[{"name":"a","n":0,"min":1}],"x":`), "the query \"a\" has {N:0"},
-		"negative answers": {swap(`"asked":`, `"queries":[{"name":"a","n":-1,"min":1,"avg":1,"max":1}],"x":`), "the query \"a\" has {N:-1"},
-		"mean too high":    {swap(`"asked":`, `"queries":[{"name":"a","n":2,"min":-1,"avg":2,"max":1}],"x":`), "the query \"a\" has {N:2"},
-		"endless answer":   {swap(`"asked":`, `"queries":[{"name":"a","n":1,"min":1e301,"avg":1e301,"max":1e301}],"x":`), "the number 1e301 is larger than 1e+300"},
-		"bad point":        {swap(`{"t":0,`, `{"t":0,"queries":{"a":{"n":0,"max":3}},`), "point 0 of the series: the query \"a\" has"},
-		"negative beside":  {swap(`"asked":`, `"queries":[],"bytes_in":-1,"x":`), "the number -1 is negative"},
 		"negative":         {swap(`"asked":`, `"bytes_in":-1,"x":`), "the number -1 is negative"},
 		"huge":             {swap(`"asked":`, `"asked":9007199254740994,"x":`), "is larger than 2^53"},
 		"endless":          {swap(`"duration_s":10`, `"duration_s":1e999`), "is larger than 2^53"},
@@ -209,30 +245,70 @@ func hostileArchives(t testing.TB) map[string]struct{ text, says string } {
 		"null histogram":   {swap(`"service":"`, `"service":null,"x":"`), "a histogram is missing"},
 		"bad histogram":    {swap(`"service":"`, `"service":"AAAA`), "archive: "},
 		"foreign errors":   {swap(`"errors":{"status":"`, `"errors":{"other":"","status":"`), `errors "other" has no count`},
-		"wide":             {swap(`"series_width_s":1`, `"series_width_s":1099511627776`), "a series of"},
-		"no width":         {swap(`"series_width_s":1`, `"series_width_s":0`), "a series of"},
-		"shifted series":   {swap(`"t":1`, `"t":7`), "point 1 of the series is at 7 s"},
-		"short series":     {swap(`"series":[{`, `"series":[],"x":[{`), "of the series does not fit"},
-		"point far out":    {swap(`"series":["2,1,1,`, `"series":["2,1,1000,`), "of the series does not fit"},
-		"negative point":   {swap(`"series":["2,1,1,`, `"series":["2,1,1,-5,1,1,,","2,1,1,`), "archive: "},
-		"too many errors":  {swap(`"series":["2,1,1,`, `"series":["2,1,1,5,1,1,status=2,","2,1,1,`), `"2" errors of class "status", of 1 that failed`},
-		"late event":       {swap(`"events":[`, `"events":[{"at":"9999-12-31T23:59:59Z"},`), "event 0 is at 9999-12-31"},
-		"null event":       {swap(`"events":[`, `"events":[null,`), "event 0 is at 0001-01-01T00:00:00Z"},
-		"many events":      {swap(`"events":[`, `"events":[`+strings.Repeat("{},", 1000)), "1004 events, more than 1000"},
+	}
+}
+
+// strangeQueries have answers of queries that no report has.
+func strangeQueries(t testing.TB) map[string]hostileArchive {
+	swap := swapping(t)
+	return map[string]hostileArchive{
+		"no answer":        {swap(`"asked":`, `"queries":[{"name":"a","n":0,"min":1}],"x":`), "the query \"a\" has {N:0"},
+		"negative answers": {swap(`"asked":`, `"queries":[{"name":"a","n":-1,"min":1,"avg":1,"max":1}],"x":`), "the query \"a\" has {N:-1"},
+		"mean too high":    {swap(`"asked":`, `"queries":[{"name":"a","n":2,"min":-1,"avg":2,"max":1}],"x":`), "the query \"a\" has {N:2"},
+		"endless answer":   {swap(`"asked":`, `"queries":[{"name":"a","n":1,"min":1e301,"avg":1e301,"max":1e301}],"x":`), "the number 1e301 is larger than 1e+300"},
+		"bad point":        {swap(`{"t":0,`, `{"t":0,"queries":{"a":{"n":0,"max":3}},`), "point 0 of the series: the query \"a\" has"},
+		"negative beside":  {swap(`"asked":`, `"queries":[],"bytes_in":-1,"x":`), "the number -1 is negative"},
+	}
+}
+
+// strangeSeries have points or events that do not fit the run.
+func strangeSeries(t testing.TB) map[string]hostileArchive {
+	swap := swapping(t)
+	return map[string]hostileArchive{
+		"wide":            {swap(`"series_width_s":1`, `"series_width_s":1099511627776`), "a series of"},
+		"no width":        {swap(`"series_width_s":1`, `"series_width_s":0`), "a series of"},
+		"shifted series":  {swap(`"t":1`, `"t":7`), "point 1 of the series is at 7 s"},
+		"short series":    {swap(`"series":[{`, `"series":[],"x":[{`), "of the series does not fit"},
+		"point far out":   {swap(`"series":["2,1,1,`, `"series":["2,1,1000,`), "of the series does not fit"},
+		"negative point":  {swap(`"series":["2,1,1,`, `"series":["2,1,1,-5,1,1,,","2,1,1,`), "archive: "},
+		"too many errors": {swap(`"series":["2,1,1,`, `"series":["2,1,1,5,1,1,status=2,","2,1,1,`), `"2" errors of class "status", of 1 that failed`},
+		"null point":      {swap(`"series":["2,1,1,`, `"series":[null,"2,1,1,`), "of the series does not fit"},
+		"late event":      {swap(`"events":[`, `"events":[{"at":"9999-12-31T23:59:59Z"},`), "event 0 is at 9999-12-31"},
+		"null event":      {swap(`"events":[`, `"events":[null,`), "event 0 is at 0001-01-01T00:00:00Z"},
+	}
+}
+
+// strangePhases have histograms of phases that no report has.
+func strangePhases(t testing.TB) map[string]hostileArchive {
+	swap := swapping(t)
+	phases := func(text string) string {
+		return swap(`"series":["2,1,1,`, `"phases":`+text+`,"series":["2,1,1,`)
+	}
+	return map[string]hostileArchive{
 		"phases":           {phases(`7`), "cannot unmarshal number"},
 		"a first byte":     {phases(`{"first_byte":"AAAA"}`), "more than 2^53 values"},
 		"no base64":        {phases(`{"connect":"!"}`), "illegal base64"},
 		"a strange step":   {phases(`{"steps":{"a":"gA=="}}`), `the first bytes of step "a" have no counts`},
 		"a null step":      {phases(`{"steps":{"a":null}}`), `the first bytes of step "a" have no counts`},
-		"many first bytes": {phases(`{"steps":{` + classes.String() + `"a":""}}`), "steps, more than 33"},
+		"many first bytes": {phases(`{"steps":{` + manyClasses(t) + `"a":""}}`), "steps, more than 33"},
+	}
+}
+
+// strangeStreams have the time course of answers that no report has.
+func strangeStreams(t testing.TB) map[string]hostileArchive {
+	swap := swapping(t)
+	streams := func(text string) string {
+		return swap(`"series":["2,1,1,`, `"streams":`+text+`,"series":["2,1,1,`)
+	}
+	full := fullHistogram(t, record.FullDigits)
+	return map[string]hostileArchive{
 		"streams":          {streams(`7`), "cannot unmarshal number"},
 		"other streams":    {streams(`{"all":{"answers":1}}`), "the histograms of 0 streams do not fit"},
 		"negative tokens":  {streams(`{"all":{"told":-1}}`), "the number -1 is negative"},
 		"a bad gap":        {streams(`{"all":{"event_gap":"AAAA"}}`), "archive: "},
 		"a strange stream": {streams(`{"all":{},"steps":{"a":{}}}`), `the streams of step "a" do not fit`},
 		"a null stream":    {streams(`{"all":{},"steps":{"a":null}}`), `the streams of step "a" are empty`},
-		"many streams":     {streams(`{"steps":{` + strings.ReplaceAll(classes.String(), full, "") + `"a":{}}}`), "steps, more than 33"},
-		"null point":       {swap(`"series":["2,1,1,`, `"series":[null,"2,1,1,`), "of the series does not fit"},
+		"many streams":     {streams(`{"steps":{` + strings.ReplaceAll(manyClasses(t), full, "") + `"a":{}}}`), "steps, more than 33"},
 	}
 }
 

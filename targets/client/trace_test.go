@@ -153,6 +153,8 @@ func TestTraceOfAFlow(t *testing.T) {
 		}
 		want = append(want, fmt.Sprintf("00-%s-%x-00", trace.New("uid").Text(3), trace.New("uid").Span(3, step)))
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !slices.Equal(s.all, want) || want[0] == want[1] {
 		t.Errorf("%q came, want %q", s.all, want)
 	}

@@ -1,7 +1,6 @@
 package budget
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,8 +94,9 @@ func (f *changeFlags) wait(c *cobra.Command, l ledger.Ledger, change ledger.Chan
 		_ = rights.Deliver(ctx, l.Client, s.Behind(change))
 	}
 	if status, err := l.Known(ctx, change); status != "DONE" && err == nil {
-		if s, err := l.List(ctx); err == nil && budgets.Waiting(s, change) != "" { // all may obey by now
-			printable.Fprintf(c.ErrOrStderr(), "%s: waiting: %s\n", change.Name, budgets.Waiting(s, change))
+		s, err := l.List(ctx)
+		if why := budgets.Waiting(s, change); err == nil && why != "" { // all may obey by now
+			printable.Fprintf(c.ErrOrStderr(), "%s: waiting: %s\n", change.Name, why)
 		}
 	}
 	err := l.Changed(ctx, change)
@@ -111,7 +111,7 @@ func (f *changeFlags) wait(c *cobra.Command, l ledger.Ledger, change ledger.Chan
 		return err
 	}
 	return fmt.Errorf("%s: the change is made, but not all obey it after %v: %s; loadctl budget show %s tells more, and --timeout waits longer",
-		change.Name, time.Duration(f.timeout), cmp.Or(budgets.Waiting(s, change), "Redis has not said so yet"), change.Name)
+		change.Name, time.Duration(f.timeout), budgets.Unobeyed(s, change), change.Name)
 }
 
 // bounded returns the context of a wait.

@@ -1,6 +1,7 @@
 package budgets
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -23,6 +24,11 @@ func Waiting(s ledger.State, c ledger.Change) string {
 		all = append(all, "runs have not reported that they obey it: "+d.Holders())
 	}
 	return strings.Join(all, "; ")
+}
+
+// Unobeyed says why a change is not known to be obeyed by all.
+func Unobeyed(s ledger.State, c ledger.Change) string {
+	return cmp.Or(Waiting(s, c), "Redis has not said so yet")
 }
 
 // Done says in a line what a change has left.

@@ -14,8 +14,8 @@ import (
 //
 // Each histogram has classic buckets and native ones. A client gets the native ones if it accepts the protobuf format, as
 // a Prometheus with native histograms does, and then that one leaves out the classic ones. In the text formats there are
-// only the classic ones. Exemplars are in protobuf, and in the text of OpenMetrics for who accepts that. It answers with 200 also if the source
-// fails: then Up is 0.
+// only the classic ones. Exemplars are in protobuf, and in the text of OpenMetrics for who accepts that. It answers with
+// 200 also if the source fails: then Up is 0.
 type Page struct {
 	Source     Source
 	NativeOnly bool // leaves out the classic buckets: in the text format a histogram then has only its sum and count

@@ -1,7 +1,6 @@
 package ui
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +107,7 @@ func (s *Server) changeBudget(ctx context.Context, client rdb.Client, name strin
 		return done, err
 	}
 	if waited != nil {
-		done.Pending = cmp.Or(budgets.Waiting(after, made), "the answer of Redis")
+		done.Pending = budgets.Unobeyed(after, made)
 	}
 	done.Document = budgets.Of(after, budgets.Change{Name: name, Command: strings.Replace(made.Kind, "cut", "set", 1), Changed: true, At: made.At()})
 	return done, nil
