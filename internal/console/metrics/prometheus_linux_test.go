@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"net/http"
@@ -79,10 +80,10 @@ func TestPrometheus(t *testing.T) {
 	to := receive(t, http.StatusServiceUnavailable)
 	from := time.Now()
 	command, second := b.run("first", []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + to.URL, "OTEL_METRIC_EXPORT_INTERVAL=1000"})
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	secure := httptest.NewTLSServer(http.HandlerFunc(inLines))
 	defer secure.Close()
 	named := strings.Replace(secure.URL, "127.0.0.1", "localhost", 1) // its name is looked up, and each request opens a connection with TLS
-	limited := b.begin("loadworker", nil, "run", "--run", "limited", "--url", named, "--insecure", "--no-keep-alive", "--qps", "1000", "--duration", "6s", "--max-connections", "1")
+	limited := b.begin("loadworker", nil, "run", "--run", "limited", "--url", named, "--stream", "lines", "--insecure", "--no-keep-alive", "--qps", "1000", "--duration", "6s", "--max-connections", "1")
 	b.until("500 requests", func() bool { return p.now(`loadctl_requests_sent_total{run="first"}`) > 500 })
 	second.Kill()
 	b.until("its loss", func() bool { return p.now(`loadctl_workers{run="first",state="lost"}`) == 1 })
@@ -109,6 +110,14 @@ func TestPrometheus(t *testing.T) {
 	checkExports(t, to, rep, b.histograms("first"))
 	b.promtool()
 	b.nativeOnly()
+}
+
+// inLines answers with two lines, one after the other.
+func inLines(w http.ResponseWriter, _ *http.Request) {
+	for range 2 {
+		_, _ = io.WriteString(w, "line\n")
+		http.NewResponseController(w).Flush()
+	}
 }
 
 // counts compares counters with the report.
