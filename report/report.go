@@ -38,7 +38,7 @@ type Report struct {
 	FirstBytes  int64               `json:"first_bytes,omitempty"`
 	Connections Connections         `json:"connections,omitzero"` // absent if there were none
 
-	// Streams tells of answers that came in pieces, and Goodput of the goals that each answer had. Absent without any.
+	// Streams is about answers that came in pieces, and Goodput of the goals that each answer had. Absent without any.
 	Streams Streams `json:"streams,omitzero"`
 	Goodput Goodput `json:"goodput,omitzero"`
 

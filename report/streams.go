@@ -27,7 +27,7 @@ type Tokens struct {
 	In       int64               `json:"in"`
 	Out      int64               `json:"out"`
 	OutRate  float64             `json:"out_per_s"` // of the whole cluster
-	Told     int64               `json:"told"`      // answers that said how many there were; events stand for those of the others
+	Usages   int64               `json:"usages"`    // answers whose usage said how many there were; events stand for those of the others
 	PerToken record.Distribution `json:"per_token_ns"`
 }
 
@@ -59,8 +59,8 @@ func streamsOf(s *record.Streams, kept, seconds float64) Streams {
 		FirstEvent: s.FirstEvent.Distribution(kept), FirstEventService: s.Service.Distribution(1), EventGap: s.Gap.Distribution(1),
 		Stream: s.Stream.Distribution(kept), EventsPerAnswer: inEvents(s.PerAnswer.Distribution(1)),
 	}
-	if s.TokensIn+s.TokensOut+s.Told > 0 {
-		out.Tokens = Tokens{In: s.TokensIn, Out: s.TokensOut, OutRate: units.Ratio(float64(s.TokensOut), seconds), Told: s.Told, PerToken: s.PerToken.Distribution(1)}
+	if s.TokensIn+s.TokensOut+s.Usages > 0 {
+		out.Tokens = Tokens{In: s.TokensIn, Out: s.TokensOut, OutRate: units.Ratio(float64(s.TokensOut), seconds), Usages: s.Usages, PerToken: s.PerToken.Distribution(1)}
 	}
 	return out
 }

@@ -105,7 +105,7 @@ func TestEveryFormatTellsOfStreams(t *testing.T) {
 			t.Errorf("%s of a language model has no tokens", name)
 		}
 	}
-	for _, word := range []string{"TTFT", "ITL", "TPOT", "tokens      in 840, out 1380, 138/s out, told by 40 of 120 answers"} {
+	for _, word := range []string{"TTFT", "ITL", "TPOT", "tokens      in 840, out 1380, 138/s out, usage in 40 of 120 answers"} {
 		if !strings.Contains(of["text"], word) || strings.Contains(without["text"], word) {
 			t.Errorf("%q is in the text of a language model alone:\n%s", word, of["text"])
 		}
@@ -217,7 +217,7 @@ func TestStreamsInJSON(t *testing.T) {
 			}
 		}
 		tokens, _ := p.Streams["tokens"].(map[string]any)
-		for _, name := range []string{"in", "out", "out_per_s", "told", "per_token_ns"} {
+		for _, name := range []string{"in", "out", "out_per_s", "usages", "per_token_ns"} {
 			if tokens[name] == nil {
 				t.Errorf("%d: tokens has no %s", i, name)
 			}

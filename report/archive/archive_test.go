@@ -304,7 +304,7 @@ func strangeStreams(t testing.TB) map[string]hostileArchive {
 	return map[string]hostileArchive{
 		"streams":          {streams(`7`), "cannot unmarshal number"},
 		"other streams":    {streams(`{"all":{"answers":1}}`), "the histograms of 0 streams do not fit"},
-		"negative tokens":  {streams(`{"all":{"told":-1}}`), "the number -1 is negative"},
+		"negative tokens":  {streams(`{"all":{"usages":-1}}`), "the number -1 is negative"},
 		"a bad gap":        {streams(`{"all":{"event_gap":"AAAA"}}`), "archive: "},
 		"a strange stream": {streams(`{"all":{},"steps":{"a":{}}}`), `the streams of step "a" do not fit`},
 		"a null stream":    {streams(`{"all":{},"steps":{"a":null}}`), `the streams of step "a" are empty`},

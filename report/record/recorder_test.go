@@ -130,7 +130,7 @@ func TestRecorderDoesNotAllocate(t *testing.T) {
 // TestRecorderOfStreamsDoesNotAllocate asserts that answers in pieces allocate nothing once values like theirs were recorded.
 func TestRecorderOfStreamsDoesNotAllocate(t *testing.T) {
 	rec := record.NewRecorder("a")
-	stream := &record.Stream{First: 2_000_000, Last: 9_000_000, Events: 3, TokensOut: 3, Told: true, PerToken: 3_500_000}
+	stream := &record.Stream{First: 2_000_000, Last: 9_000_000, Events: 3, TokensOut: 3, Usage: true, PerToken: 3_500_000}
 	turn := func() {
 		rec.Gap(0, 3_000_000)
 		rec.Done(record.Finished{Done: 9_000_000, Stream: stream, Judged: true, Good: true})

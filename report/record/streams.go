@@ -15,11 +15,11 @@ type Streams struct {
 	PerToken  *Histogram `json:"per_token"` // (last − first event) ÷ (tokens − 1), of answers that completed
 	TokensIn  int64      `json:"tokens_in,omitempty"`
 	TokensOut int64      `json:"tokens_out,omitempty"`
-	Told      int64      `json:"told,omitempty"` // answers that said how many tokens there were
+	Usages    int64      `json:"usages,omitempty"` // answers whose usage said how many tokens there were
 }
 
-// PerEvent is what one event counts in PerAnswer: two of the narrowest buckets of a histogram. So up to 2,047 events are told
-// apart, and both edges of a bucket divided by it are their number, rounded down.
+// PerEvent is what one event counts in PerAnswer: two of the narrowest buckets of a histogram. So numbers up to
+// 2,047 are exact, and both edges of a bucket divided by it are their number, rounded down.
 const PerEvent = 1024
 
 // NewStreams returns an empty one.
@@ -41,7 +41,7 @@ func (s *Streams) Merge(o *Streams) {
 	s.Events += o.Events
 	s.TokensIn += o.TokensIn
 	s.TokensOut += o.TokensOut
-	s.Told += o.Told
+	s.Usages += o.Usages
 	s.addTimes(o)
 }
 
@@ -67,7 +67,7 @@ func (s *Streams) Normalize() error {
 			*h = NewHistogram()
 		}
 	}
-	for name, n := range map[string]int64{"answers": s.Answers, "events": s.Events, "tokens_in": s.TokensIn, "tokens_out": s.TokensOut, "told": s.Told} {
+	for name, n := range map[string]int64{"answers": s.Answers, "events": s.Events, "tokens_in": s.TokensIn, "tokens_out": s.TokensOut, "usages": s.Usages} {
 		if err := checkCount(name, n); err != nil {
 			return err
 		}
@@ -80,13 +80,13 @@ type Stream struct {
 	First, Last         int64 // when the first and the last event came
 	Events              int64 // at least 1
 	TokensIn, TokensOut int64 // of language models
-	Told                bool  // the answer said how many
+	Usage               bool  // the usage of the answer said how many
 	PerToken            int64 // ns; 0 = unknown
 }
 
 // recordedStreams is Streams in a Recorder. It survives Reset, so that nothing is allocated again.
 type recordedStreams struct {
-	answers, events, in, out, told                        int64
+	answers, events, in, out, usages                      int64
 	firstEvent, service, gap, stream, perAnswer, perToken paged
 }
 
@@ -106,8 +106,8 @@ func (r *recordedStreams) done(f *Finished) {
 	r.events += s.Events
 	r.in += s.TokensIn
 	r.out += s.TokensOut
-	if s.Told {
-		r.told++
+	if s.Usage {
+		r.usages++
 	}
 	r.firstEvent.recordInRange(s.First - f.Due)
 	r.service.recordInRange(s.First - f.Sent)
@@ -122,7 +122,7 @@ func (r *recordedStreams) done(f *Finished) {
 }
 
 func (r *recordedStreams) reset() {
-	r.answers, r.events, r.in, r.out, r.told = 0, 0, 0, 0, 0
+	r.answers, r.events, r.in, r.out, r.usages = 0, 0, 0, 0, 0
 	for _, p := range r.times() {
 		p.reset()
 	}
@@ -137,7 +137,7 @@ func (s *Streams) record(r *recordedStreams) {
 	s.Events += r.events
 	s.TokensIn += r.in
 	s.TokensOut += r.out
-	s.Told += r.told
+	s.Usages += r.usages
 	from := r.times()
 	for i, h := range s.times() {
 		from[i].addTo(*h)

@@ -17,7 +17,7 @@ func streamed(rng *rand.Rand, n int) *record.Recorder {
 		if rng.IntN(7) == 0 {
 			f.Class = "truncated"
 		}
-		s := &record.Stream{First: (3 + rng.Int64N(50)) * ms, Events: 1 + rng.Int64N(900), TokensIn: rng.Int64N(9), TokensOut: rng.Int64N(90), Told: rng.IntN(2) > 0, PerToken: rng.Int64N(9) * ms}
+		s := &record.Stream{First: (3 + rng.Int64N(50)) * ms, Events: 1 + rng.Int64N(900), TokensIn: rng.Int64N(9), TokensOut: rng.Int64N(90), Usage: rng.IntN(2) > 0, PerToken: rng.Int64N(9) * ms}
 		s.Last = s.First + rng.Int64N(300*ms)
 		for range rng.IntN(5) {
 			rec.Gap(f.Step, rng.Int64N(40*ms))
@@ -35,7 +35,7 @@ func streamed(rng *rand.Rand, n int) *record.Recorder {
 // equalStreams compares counts and times.
 func equalStreams(t *testing.T, what string, a, b record.Streams) {
 	t.Helper()
-	if a.Answers != b.Answers || a.Events != b.Events || a.TokensIn != b.TokensIn || a.TokensOut != b.TokensOut || a.Told != b.Told {
+	if a.Answers != b.Answers || a.Events != b.Events || a.TokensIn != b.TokensIn || a.TokensOut != b.TokensOut || a.Usages != b.Usages {
 		t.Fatalf("%s: %+v, want %+v", what, a, b)
 	}
 	equal(t, what+": first event", a.FirstEvent, b.FirstEvent)
@@ -108,7 +108,7 @@ func TestTakenTimesOfStreamsAreThose(t *testing.T) {
 // TestRecorderMeasuresStreams asserts what each figure counts from, and that failed answers have a first event only.
 func TestRecorderMeasuresStreams(t *testing.T) {
 	rec := record.NewRecorder("a")
-	good := &record.Stream{First: 30 * ms, Last: 90 * ms, Events: 7, TokensIn: 5, TokensOut: 6, Told: true, PerToken: 12 * ms}
+	good := &record.Stream{First: 30 * ms, Last: 90 * ms, Events: 7, TokensIn: 5, TokensOut: 6, Usage: true, PerToken: 12 * ms}
 	rec.Gap(0, 11*ms)
 	rec.Done(record.Finished{Due: 10 * ms, Sent: 20 * ms, Done: 99 * ms, Stream: good, Judged: true, Good: true})
 	cut := &record.Stream{First: 50 * ms, Last: 60 * ms, Events: 2}
@@ -117,7 +117,7 @@ func TestRecorderMeasuresStreams(t *testing.T) {
 	s := record.NewSnapshot("", "")
 	s.Record(rec)
 	for what, of := range map[string]record.Streams{"the run": s.Streams, "its step": s.Steps["a"].Streams} {
-		if of.Answers != 2 || of.Events != 9 || of.TokensIn != 5 || of.TokensOut != 6 || of.Told != 1 {
+		if of.Answers != 2 || of.Events != 9 || of.TokensIn != 5 || of.TokensOut != 6 || of.Usages != 1 {
 			t.Errorf("%s: %+v", what, of)
 		}
 		for name, c := range map[string]struct {
@@ -143,7 +143,7 @@ func TestRecorderMeasuresStreams(t *testing.T) {
 	}
 }
 
-// TestEventsOfAnswersAreExact asserts that up to 2,047 events of an answer are told apart.
+// TestEventsOfAnswersAreExact asserts that a number of up to 2,047 events of an answer is exact.
 func TestEventsOfAnswersAreExact(t *testing.T) {
 	for n := int64(1); n <= 2047; n++ {
 		rec, s := record.NewRecorder(), record.NewSnapshot("", "")

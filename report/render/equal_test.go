@@ -262,7 +262,7 @@ func streamFactHas(t *testing.T, doc map[string]any, name, text string) {
 	}{
 		"events": {`^(\d+) in (\d+) answers, (\S+)/s, an answer has p50 (\d+), p99 (\d+), max (\d+)$`, [][]string{{"events"}, {"answers"}, {"events_per_s"},
 			{"events_per_answer", "p50"}, {"events_per_answer", "p99"}, {"events_per_answer", "max"}}},
-		"tokens":  {`^in (\d+), out (\d+), (\S+)/s out, told by (\d+) of (\d+) answers$`, [][]string{{"tokens", "in"}, {"tokens", "out"}, {"tokens", "out_per_s"}, {"tokens", "told"}, {"answers"}}},
+		"tokens":  {`^in (\d+), out (\d+), (\S+)/s out, usage in (\d+) of (\d+) answers$`, [][]string{{"tokens", "in"}, {"tokens", "out"}, {"tokens", "out_per_s"}, {"tokens", "usages"}, {"answers"}}},
 		"goodput": {`^(\d+) of (\d+) answers met their goals, (\S+)/s, (\S+) %$`, [][]string{{"good"}, {"judged"}, {"per_s"}, {"share"}}},
 	}
 	above := map[string]string{"goodput": "goodput"}[name]

@@ -201,7 +201,7 @@ func metricOfTime(family, member string) string {
 // metricOfStreams adds the sample of a member of the answers in pieces, or of the goals. Rates and shares have none.
 func metricOfStreams(want map[string]string, path, n string, scaled func() string) {
 	names := map[string]string{"streams.answers": "loadctl_streamed_answers", "streams.events": "loadctl_streamed_events", "streams.tokens.in": "loadctl_tokens direction=in",
-		"streams.tokens.out": "loadctl_tokens direction=out", "streams.tokens.told": "loadctl_tokens_told", "goodput.judged": "loadctl_goals_judged", "goodput.good": "loadctl_goals_met"}
+		"streams.tokens.out": "loadctl_tokens direction=out", "streams.tokens.usages": "loadctl_usages", "goodput.judged": "loadctl_goals_judged", "goodput.good": "loadctl_goals_met"}
 	if names[path] != "" {
 		want[names[path]] = n
 	}

@@ -64,7 +64,7 @@ func streamFacts(s report.Streams, g report.Goodput) (facts [][2]string) {
 		facts = append(facts, [2]string{"events", fmt.Sprintf("%d in %d answers, %s/s, an answer has p50 %d, p99 %d, max %d", s.Events, s.Answers, units.Rate(s.EventRate), n.P50, n.P99, n.Max)})
 	}
 	if t := s.Tokens; t.Any() {
-		facts = append(facts, [2]string{"tokens", fmt.Sprintf("in %d, out %d, %s/s out, told by %d of %d answers", t.In, t.Out, units.Rate(t.OutRate), t.Told, s.Answers)})
+		facts = append(facts, [2]string{"tokens", fmt.Sprintf("in %d, out %d, %s/s out, usage in %d of %d answers", t.In, t.Out, units.Rate(t.OutRate), t.Usages, s.Answers)})
 	}
 	if g.Any() {
 		facts = append(facts, [2]string{"goodput", fmt.Sprintf("%d of %d answers met their goals, %s/s, %s %%", g.Good, g.Judged, units.Rate(g.Rate), units.Percent(g.Share))})
@@ -175,7 +175,7 @@ func (m *metrics) streams(r report.Report) {
 		m.family("loadctl_tokens", "gauge", "", "Tokens of a language model.")
 		m.sample("loadctl_tokens", float64(t.In), "direction", "in")
 		m.sample("loadctl_tokens", float64(t.Out), "direction", "out")
-		m.gauge("loadctl_tokens_told", "", "Answers that said how many tokens there were.", float64(t.Told))
+		m.gauge("loadctl_usages", "", "Answers whose usage said how many tokens there were.", float64(t.Usages))
 	}
 	if g := r.Goodput; g.Any() {
 		m.gauge("loadctl_goals_judged", "", "Answers that had goals.", float64(g.Judged))

@@ -127,7 +127,7 @@ func Streamed(in report.Input) report.Input {
 		rec := record.NewRecorder()
 		for n := range int64(60) {
 			f := record.Finished{Sent: ms, Done: 900 * ms, Judged: true, Good: n%10 > 0}
-			f.Stream = &record.Stream{First: (100 + n) * ms, Last: (100 + n + (1+n%20)*15) * ms, Events: 2 + n%20, TokensIn: 7, TokensOut: 2 + n%20, Told: n%3 == 0, PerToken: 15 * ms}
+			f.Stream = &record.Stream{First: (100 + n) * ms, Last: (100 + n + (1+n%20)*15) * ms, Events: 2 + n%20, TokensIn: 7, TokensOut: 2 + n%20, Usage: n%3 == 0, PerToken: 15 * ms}
 			for range 1 + n%20 {
 				rec.Gap(0, (10+n%7)*ms)
 			}

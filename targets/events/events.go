@@ -41,10 +41,10 @@ type Events struct {
 
 	Preset bool // tokens were counted
 
-	// With a preset. Out are the tokens of the answer, In those of the request. Told says that the answer said so; else they
+	// With a preset. Out are the tokens of the answer, In those of the request. Usage says that the answer said so; else they
 	// are 0, and Tokens takes each event for one.
 	In, Out int64
-	Told    bool
+	Usage   bool
 }
 
 // Gaps returns how many gaps there were.
@@ -52,7 +52,7 @@ func (e *Events) Gaps() int64 { return max(0, e.Count-1) }
 
 // Tokens returns how many tokens the answer has.
 func (e *Events) Tokens() int64 {
-	if e.Told {
+	if e.Usage {
 		return e.Out
 	}
 	return e.Count

@@ -96,14 +96,14 @@ func feedings(t *testing.T, rules *Rules, text string) seen {
 				times = append(times, 2)
 			}
 		}
-		if !slices.Equal(got.at(), times) || !errors.Is(got.err, want.err) || told(&got) != told(&want) {
+		if !slices.Equal(got.at(), times) || !errors.Is(got.err, want.err) || summary(&got) != summary(&want) {
 			t.Fatalf("%.80q split at %d: events at %v, error %v, %s; want %v, %v, %s",
-				text, i, got.at(), got.err, told(&got), times, want.err, told(&want))
+				text, i, got.at(), got.err, summary(&got), times, want.err, summary(&want))
 		}
 	}
 	return want
 }
 
-func told(s *seen) string {
-	return fmt.Sprintf("%d events, tokens %d %d %t", s.Count, s.In, s.Out, s.Told)
+func summary(s *seen) string {
+	return fmt.Sprintf("%d events, tokens %d %d %t", s.Count, s.In, s.Out, s.Usage)
 }

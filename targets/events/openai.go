@@ -18,7 +18,7 @@ type chunk struct {
 	failed bool
 
 	in, out int64 // tokens
-	told    bool  // out is known
+	known   bool  // out is known
 }
 
 // takeChunk takes an event of the API. failed says that its name is "error".
@@ -31,8 +31,8 @@ func (r *Reader) takeChunk(data []byte, failed bool, at int64) {
 	if !ok {
 		return
 	}
-	if c.told {
-		r.In, r.Out, r.Told = c.in, c.out, true
+	if c.known {
+		r.In, r.Out, r.Usage = c.in, c.out, true
 	}
 	if c.isToken() {
 		r.event(at)
@@ -149,7 +149,7 @@ func (c *chunk) usage(s *scanner) {
 		case "prompt_tokens", "input_tokens":
 			c.in, _ = s.count()
 		case "completion_tokens", "output_tokens":
-			c.out, c.told = s.count()
+			c.out, c.known = s.count()
 		default:
 			s.skip()
 		}

@@ -73,7 +73,7 @@ func TestOpenAI(t *testing.T) {
 		first, last string // the beginning of the blocks of the first and the last token
 		count       int64
 		in, out     int64
-		told        bool
+		known       bool
 		tokens      int64
 		err         error
 	}{
@@ -111,8 +111,8 @@ func TestOpenAI(t *testing.T) {
 			if e.Count != c.count || e.First != first || e.Last != last || !errors.Is(got.err, c.err) || !e.Preset {
 				t.Errorf("%d events from %d to %d, error %v, preset %t; want %d from %d to %d, %v", e.Count, e.First, e.Last, got.err, e.Preset, c.count, first, last, c.err)
 			}
-			if e.In != c.in || e.Out != c.out || e.Told != c.told || e.Tokens() != c.tokens {
-				t.Errorf("tokens %d %d %t, %d; want %d %d %t, %d", e.In, e.Out, e.Told, e.Tokens(), c.in, c.out, c.told, c.tokens)
+			if e.In != c.in || e.Out != c.out || e.Usage != c.known || e.Tokens() != c.tokens {
+				t.Errorf("tokens %d %d %t, %d; want %d %d %t, %d", e.In, e.Out, e.Usage, e.Tokens(), c.in, c.out, c.known, c.tokens)
 			}
 			ns, ok := e.PerToken()
 			if want := c.count > 1 && c.tokens > 1; ok != want || ok && ns != (last-first)/(c.tokens-1) {
@@ -134,8 +134,8 @@ func blockEnd(all, text string) int64 {
 // TestOpenAIUntil asserts that another end takes the place of the end mark.
 func TestOpenAIUntil(t *testing.T) {
 	got := feedings(t, rules(t, Options{Preset: OpenAI, Until: `"finish_reason":"stop"`}), chat)
-	if got.Count != 5 || got.Told || got.err != nil {
-		t.Errorf("%s, error %v", told(&got), got.err)
+	if got.Count != 5 || got.Usage || got.err != nil {
+		t.Errorf("%s, error %v", summary(&got), got.err)
 	}
 	if got := feedings(t, rules(t, Options{Preset: OpenAI, Until: "bye"}), chat+response); !errors.Is(got.err, ErrTruncated) {
 		t.Errorf("error %v", got.err)
@@ -152,10 +152,10 @@ func TestPerToken(t *testing.T) {
 		{Events{}, 0, false},
 		{Events{First: 5, Last: 5, Count: 1}, 0, false},
 		{Events{First: 5, Last: 35, Count: 4}, 10, true},
-		{Events{First: 5, Last: 35, Count: 4, Told: true, Out: 7}, 5, true},
-		{Events{First: 5, Last: 35, Count: 4, Told: true, Out: 1}, 0, false},
-		{Events{First: 5, Last: 5, Count: 1, Told: true, Out: 3}, 0, false},
-		{Events{Told: true, Out: 3}, 0, false},
+		{Events{First: 5, Last: 35, Count: 4, Usage: true, Out: 7}, 5, true},
+		{Events{First: 5, Last: 35, Count: 4, Usage: true, Out: 1}, 0, false},
+		{Events{First: 5, Last: 5, Count: 1, Usage: true, Out: 3}, 0, false},
+		{Events{Usage: true, Out: 3}, 0, false},
 	} {
 		if ns, ok := c.e.PerToken(); ns != c.ns || ok != c.ok {
 			t.Errorf("%+v: %d %t; want %d %t", c.e, ns, ok, c.ns, c.ok)

@@ -21,7 +21,7 @@ func (s *shard) judge(f *record.Finished, r *targets.Result) {
 	if e != nil && e.Count > 0 {
 		f.Stream = &record.Stream{First: e.First, Last: e.Last, Events: e.Count}
 		if e.Preset {
-			f.Stream.TokensIn, f.Stream.TokensOut, f.Stream.Told = e.In, e.Tokens(), e.Told
+			f.Stream.TokensIn, f.Stream.TokensOut, f.Stream.Usage = e.In, e.Tokens(), e.Usage
 			f.Stream.PerToken, _ = e.PerToken()
 		}
 	}

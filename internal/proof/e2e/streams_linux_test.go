@@ -142,7 +142,7 @@ func TestLanguageModel(t *testing.T) {
 		[]string{"--preset", "openai", "-d", body, "--qps", scale("20", "200"), "-n", fmt.Sprint(answers), "--goal", "ttft<1h", "--goal", "itl:p(50)<1ns", "--threshold", "goodput:count==0", "--threshold", "tpot:p(50)>=4ms"})
 	s.counts(answers, 10)
 	s.agrees()
-	if k := s.report.Streams.Tokens; k.Out != 10*answers || k.Told != answers || k.In == 0 || k.PerToken.P50 < int64(4*time.Millisecond) {
+	if k := s.report.Streams.Tokens; k.Out != 10*answers || k.Usages != answers || k.In == 0 || k.PerToken.P50 < int64(4*time.Millisecond) {
 		t.Errorf("tokens %+v", k)
 	}
 	if g := s.report.Goodput; g.Judged != answers || g.Good != 0 {
