@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,42 @@ func TestTryProtocols(t *testing.T) {
 	_, port, _ := net.SplitHostPort(web.Addr())
 	shown(t, cli.CodeGood, []string{"http://localhost:" + port + "/"}, []string{"* address  127.0.0.1:" + port + ", connection 1, new\n", "* times    dns ", ", connect ", ", wait "})
 	shown(t, cli.CodeGood, []string{"noop:"}, []string{"* nothing is sent: a URL with noop only waits, here ", "* result   ok: 0 B out, 0 B in"})
+}
+
+// TestTryStream: of an answer in pieces try shows how many events came and when, the tokens, and which goals were met.
+func TestTryStream(t *testing.T) {
+	const usage = `data: {"choices": [], "usage": {"prompt_tokens": 7, "completion_tokens": 5}}` + "\n\n"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for range 3 {
+			fmt.Fprint(w, `data: {"choices": [{"delta": {"content": "a"}}]}`+"\n\n")
+			http.NewResponseController(w).Flush()
+		}
+		if r.URL.Path == "/usage" {
+			fmt.Fprint(w, usage)
+		}
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	}))
+	defer server.Close()
+	args := func(path string, more ...string) []string {
+		return append([]string{server.URL + path, "--preset", "openai", "-d", `{"stream": true}`, "--goal", "ttft<1h", "--goal", "stream<1ns"}, more...)
+	}
+	r := tried(t, cli.CodeGood, args("/usage")...).Requests[0]
+	s := r.Stream
+	if s == nil || s.Events != 3 || s.First <= 0 || s.Last < s.First || s.Last > r.Total || s.Longest < s.Gap || s.Tokens == nil {
+		t.Fatalf("%+v", r.Stream)
+	}
+	if want := (try.Tokens{In: 7, Out: 5, Usage: true}); *s.Tokens != want {
+		t.Errorf("%+v, want %+v", *s.Tokens, want)
+	}
+	if want := []try.Goal{{Goal: "ttft<1h", Met: true}, {Goal: "stream<1ns"}}; !slices.Equal(r.Goals, want) {
+		t.Errorf("%+v, want %+v", r.Goals, want)
+	}
+	shown(t, cli.CodeGood, args("/usage"), []string{"* events   3, first after ", "last after ", " at most\n", "* tokens   in 7, out 5, by the usage of the answer\n", "* goal     ok      ttft<1h\n", "* goal     FAILED  stream<1ns\n", "* result   ok: 200"})
+	shown(t, cli.CodeGood, args("/"), []string{"* tokens   in not known, out 3, one for each event\n"})
+	shown(t, cli.CodeThreshold, args("/", "--stream-limit", "20"), []string{"* events   0\n", "* goal     FAILED  ttft<1h\n", "* result   FAILED: "})
+	if r := tried(t, cli.CodeGood, server.URL).Requests[0]; r.Stream != nil || r.Goals != nil {
+		t.Errorf("an answer without events: %+v, %+v", r.Stream, r.Goals)
+	}
 }
 
 // TestTryTLS: TLS is shown with its version, cipher, protocol and certificate, over TCP and over QUIC.

@@ -32,11 +32,13 @@ type Request struct {
 	OK   bool   `json:"ok"`
 	Hops []Hop  `json:"hops"` // redirects that were followed, and the answer at last; none if nothing is sent
 
-	Status   string   `json:"status,omitempty"`     // "" = none
-	Class    string   `json:"class,omitempty"`      // of the failure, as in reports
-	Error    string   `json:"error,omitempty"`      // why there is no whole answer
-	Checks   []Check  `json:"checks"`               // none without a whole answer
-	Takes    []Taken  `json:"takes"`                // the same
+	Status   string   `json:"status,omitempty"` // "" = none
+	Class    string   `json:"class,omitempty"`  // of the failure, as in reports
+	Error    string   `json:"error,omitempty"`  // why there is no whole answer
+	Checks   []Check  `json:"checks"`           // none without a whole answer
+	Takes    []Taken  `json:"takes"`            // the same
+	Stream   *Stream  `json:"stream,omitempty"` // of an answer that came in pieces
+	Goals    []Goal   `json:"goals,omitempty"`
 	BytesIn  int64    `json:"bytes_in"`             // of all hops, as are the others
 	BytesOut int64    `json:"bytes_out"`            //
 	Messages int64    `json:"messages,omitempty"`   // over protocols that have them

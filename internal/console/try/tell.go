@@ -9,7 +9,7 @@ import (
 )
 
 // tell tells of a request that has ended.
-func (v *visit) tell(r targets.Result) Request {
+func (v *visit) tell(r targets.Result) (Request, error) {
 	out := r.Outcome
 	d := Request{
 		OK: out.Class == "", Class: out.Class, Hops: []Hop{}, Checks: []Check{}, Takes: []Taken{},
@@ -18,11 +18,14 @@ func (v *visit) tell(r targets.Result) Request {
 	if out.Status > 0 {
 		d.Status = status.Name(out.Status)
 	}
+	one := v.steps[r.Call.Step]
+	if err := d.stream(r, one.Stream); err != nil {
+		return d, err
+	}
 	if r.Exchange == nil {
 		d.Rests = true
-		return d
+		return d, nil
 	}
-	one := v.steps[r.Call.Step]
 	known := redact.Known{Taken: r.Call.Session.Taken(), Names: one.Taken(), Cells: v.cells, Secrets: v.Local.Credential.Secrets()}
 	var sent, came bool
 	for _, h := range append(v.seen.hops, v.seen.last(r)) {
@@ -38,7 +41,7 @@ func (v *visit) tell(r targets.Result) Request {
 	d.Hops[len(d.Hops)-1].Unsent = !d.OK && len(d.Hops) == 1 && out.BytesOut == 0
 	d.Error = r.Exchange.Error
 	d.judged(r.Exchange.Checks, one.Takes())
-	return d
+	return d, nil
 }
 
 // judged notes what checks and takes said. The takes are the last verdicts.

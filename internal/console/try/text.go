@@ -68,6 +68,10 @@ func (r Request) text(b *bytes.Buffer) {
 	for _, c := range r.Checks {
 		printable.Fprintf(b, ours+"check    %s  %s%s\n", verdict(c.Passed), c.Check, found(c.Got))
 	}
+	r.Stream.text(b)
+	for _, g := range r.Goals {
+		g.text(b)
+	}
 	for _, t := range r.Takes {
 		printable.Fprintf(b, ours+"take     %s  %s = %s, from %s\n", verdict(t.Found), t.Name, cmp.Or(t.Value, "nothing"), t.From)
 	}

@@ -144,5 +144,5 @@ func (v *visit) send(ctx context.Context, call targets.Call) (Request, error) {
 			return Request{}, context.Cause(ctx)
 		}
 	}
-	return v.tell(*ended), nil
+	return v.tell(*ended)
 }

@@ -409,7 +409,7 @@ func streamed(o *outputs) {
 		rec.StepSent(0)
 		stream := &record.Stream{First: 2_000_000, Last: 8_000_000, Events: 3}
 		if preset {
-			stream.TokensIn, stream.TokensOut, stream.Told, stream.PerToken = 5, 3, true, 3_000_000
+			stream.TokensIn, stream.TokensOut, stream.Usage, stream.PerToken = 5, 3, true, 3_000_000
 		}
 		rec.Gap(0, 3_000_000)
 		rec.Gap(0, 3_000_000)

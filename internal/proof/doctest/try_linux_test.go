@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/loadctl/loadctl/internal/proof/certtest"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
@@ -22,6 +23,8 @@ func tried(o *outputs) {
 			http.Redirect(w, r, "/", http.StatusFound)
 		case "/bytes":
 			_, _ = w.Write([]byte{0, 255})
+		case "/chat":
+			_, _ = fmt.Fprint(w, strings.Repeat("data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\n", 3), "data: [DONE]\n\n")
 		case "/close":
 			w.Header().Set("Connection", "close")
 		default:
@@ -43,6 +46,7 @@ func tried(o *outputs) {
 	o.print("loadctl try " + server.URL + "/away --redirects 1")
 	o.print("loadctl try " + server.URL + "/bytes")
 	o.print("loadctl try " + server.URL + "/ --body-bytes 5")
+	o.print("loadctl try " + server.URL + `/chat --preset openai -d {"stream":true} --goal ttft<1m`)
 	o.print("loadctl try noop:")
 	o.result(o.begin(99, "loadctl try http://127.0.0.1:1/"))
 	o.result(o.begin(99, "loadctl try http://name.invalid/"))
