@@ -6,6 +6,7 @@ import "bytes"
 type line struct {
 	size int    // bytes so far that came in earlier pieces
 	part []byte // the first of them, as many as the rules keep
+	at   int64  // when the last of them came; of kind Lines only
 
 	first uint8 // what is known of the first bytes of the answer
 }
@@ -70,18 +71,37 @@ func (r *Reader) takeLines(b []byte, at int64) error {
 	for {
 		tail, rest, ended := bytes.Cut(b, []byte("\n"))
 		if !ended {
+			if len(tail) > 0 {
+				r.line.at = at
+			}
 			return r.hold(tail)
 		}
 		text, _, err := r.whole(tail)
+		if err == nil {
+			err = r.oneLine(text, at)
+		}
 		if err != nil {
 			return err
 		}
-		if text = bytes.TrimSuffix(text, []byte("\r")); len(text) > 0 {
-			r.event(at)
-			if err := r.ends(text); err != nil {
-				return err
-			}
-		}
 		b = rest
 	}
+}
+
+// oneLine takes a line without its end.
+func (r *Reader) oneLine(text []byte, at int64) error {
+	if text = bytes.TrimSuffix(text, []byte("\r")); len(text) == 0 {
+		return nil
+	}
+	r.event(at)
+	return r.ends(text)
+}
+
+// endLine takes the last line of a whole answer: the end of the answer ends it too. JSON lines often have no other end.
+func (r *Reader) endLine() {
+	text := r.line.part
+	if r.line.size == 0 || r.rules.kind != Lines || r.last {
+		return
+	}
+	r.line.size = 0
+	_ = r.oneLine(text, r.line.at) // nothing comes after it, whether it ends the answer or not
 }

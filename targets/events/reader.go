@@ -160,6 +160,7 @@ func (r *Reader) complete() error {
 	if r.endsOpen() {
 		r.last = true
 	}
+	r.endLine()
 	switch {
 	case !r.last && (r.open() || r.rules.marked() && (r.Count > 0 || r.block.any)):
 		return ErrTruncated
@@ -169,12 +170,9 @@ func (r *Reader) complete() error {
 	return nil
 }
 
-// open reports whether the answer ended within an event.
+// open reports whether the answer ended within an event. A line may end with the answer.
 func (r *Reader) open() bool {
-	if r.rules.kind == SSE {
-		return r.block.has || r.line.size > 0 && bytes.HasPrefix(r.line.part, []byte("data"))
-	}
-	return r.rules.kind == Lines && r.line.size > 0
+	return r.rules.kind == SSE && (r.block.has || r.line.size > 0 && bytes.HasPrefix(r.line.part, []byte("data")))
 }
 
 // encoded reports whether a header names a coding.

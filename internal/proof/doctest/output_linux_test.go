@@ -462,7 +462,7 @@ func evident(o *outputs) {
 		o.t.Fatal(err)
 	}
 	traced := "--qps 100 --duration 1s --no-check --trace --trace-sampled 50% --trace-url 'https://traces.example/${trace_id}' --expect 404 --url "
-	o.print("loadworker run --run named --insecure " + traced + "https://localhost:" + port + "/")
+	o.print("loadworker run --run named --insecure --no-keep-alive " + traced + "https://localhost:" + port + "/")
 	o.result(o.begin(1, "loadworker run --run refused --sample meta "+traced+"http://localhost:1/")) // names are looked up, nothing is connected
 	for _, run := range []string{"named", "refused"} {
 		o.print("loadctl samples " + run)

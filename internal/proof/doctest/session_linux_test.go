@@ -31,16 +31,17 @@ type step struct {
 	line       int
 	text       string
 	background bool
+	empty      bool // of the first step: the session begins in an empty directory, else in the checkout
 	code       int
 	shown      []string
 }
 
 // sessions finds the ```console blocks of a document. "<!-- exit 104 -->" in the line before one is the exit code of
-// its last command; all others are 0.
+// its last command; all others are 0. "<!-- empty directory -->" there lets a session begin in one.
 func sessions(text string) [][]step {
 	var all [][]step
 	var steps []step
-	code, inside := 0, false
+	code, inside, empty := 0, false, false
 	exit := regexp.MustCompile(`^<!-- exit (\d+) -->$`)
 	for i, line := range strings.Split(text, "\n") {
 		last := len(steps) - 1
@@ -50,9 +51,9 @@ func sessions(text string) [][]step {
 		case inside && line == "```":
 			inside = false
 			if last >= 0 {
-				steps[last].code = code
+				steps[last].code, steps[0].empty = code, empty
 			}
-			all, code = append(all, steps), 0
+			all, code, empty = append(all, steps), 0, false
 		case inside && strings.HasPrefix(line, "$ "):
 			text, background := strings.CutSuffix(line[2:], " &")
 			steps = append(steps, step{line: i + 1, text: text, background: background})
@@ -62,6 +63,8 @@ func sessions(text string) [][]step {
 			steps[last].background = background
 		case inside && last >= 0:
 			steps[last].shown = append(steps[last].shown, line)
+		case line == "<!-- empty directory -->":
+			empty = true
 		default:
 			if m := exit.FindStringSubmatch(line); m != nil {
 				code, _ = strconv.Atoi(m[1])
@@ -93,6 +96,7 @@ type session struct {
 	t          *testing.T
 	name       string
 	env        []string
+	dir        string            // where its commands run
 	redis      *redistest.Server // nil if the session starts one itself
 	private    *strings.Replacer
 	servers    []server // those that the session starts itself
@@ -141,8 +145,14 @@ func newSession(t *testing.T, name string, steps []step) *session {
 		"make demo", "loadctl demo", "make build", "true"} // what they build is there
 	// One folder for all: a workload lies beside its data.
 	dir := t.TempDir()
-	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out |--log )(\w+\.(?:csv|har|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) { // a session runs in the checkout
-		private = append(private, made[1], filepath.Join(dir, made[1]))
+	empty := len(steps) > 0 && steps[0].empty
+	if s.dir = dir; !empty {
+		s.dir, _ = filepath.Abs(root)
+	}
+	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out |--log )(\w+\.(?:csv|har|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) {
+		if !empty {
+			private = append(private, made[1], filepath.Join(dir, made[1]))
+		}
 	}
 	s.private = strings.NewReplacer(private...)
 	s.env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOADCTL_REDIS=") })
@@ -212,7 +222,7 @@ type process struct {
 func (s *session) start(st step) *process {
 	s.t.Helper()
 	cmd := exec.Command("bash", "-c", s.private.Replace(st.text))
-	cmd.Dir, _ = filepath.Abs(root)
+	cmd.Dir = s.dir
 	cmd.Env = s.env
 	started, err := child.Start(cmd, nil)
 	if err != nil {
