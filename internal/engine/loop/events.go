@@ -5,6 +5,7 @@ import (
 
 	"github.com/loadctl/loadctl/targets/events"
 	"github.com/loadctl/loadctl/targets/http1"
+	"github.com/loadctl/loadctl/targets/wire"
 )
 
 // An answer that comes in pieces has events. The protocols give its bytes to a Reader as they read them.
@@ -106,5 +107,5 @@ func (cn *conn) meaning(err error) error {
 	if cn.result.Events == nil {
 		return err
 	}
-	return cn.events.End(err, cn.currentAnswer().Field)
+	return wire.EndEvents(cn.events, err, cn.currentAnswer())
 }
