@@ -203,6 +203,20 @@ func (c hostileCase) check(t *testing.T) {
 	}
 }
 
+// TestLimitOfEvents asserts that an answer in pieces may be as long as is said, and else as long as it takes.
+func TestLimitOfEvents(t *testing.T) {
+	const most = targets.DefaultBodyLimit
+	for version, url := range hostiles(t, func(h hostile) { h.repeat("data: a long one\n\n", most+18) }) {
+		for limit, class := range map[int64]string{0: "", most: targets.ClassBodyLimit} {
+			spec := targets.Spec{URL: url, HTTP: version, Insecure: version == "3", Timeout: patience, BodyLimit: limit, Stream: events.Options{Kind: events.SSE, Until: "never"}}
+			results, _, _ := timed(t, spec, 1)
+			if r := results[0]; r.Outcome.Class != cmp.Or(class, targets.ClassTruncated) || r.Events.Count == 0 {
+				t.Errorf("HTTP/%s, limit %d: %+v, events %+v", version, limit, r.Outcome, r.Events)
+			}
+		}
+	}
+}
+
 // allocated returns how many bytes f allocates, on both sides, or how many are left, if a library of the server allocates for
 // each packet.
 func allocated(left bool, f func()) uint64 {
