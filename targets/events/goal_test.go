@@ -102,10 +102,10 @@ func TestMet(t *testing.T) {
 		{"event_gap:p(0.1)<10ns", false},
 	} {
 		// The goal has neighbours, whose counts must not be taken for its own.
-		ok := rules(t, Options{Kind: Lines, Goals: []string{"event_gap:max<1ns", c.goal, "event_gap:max<1h"}})
+		ok := rules(t, Options{Preset: OpenAI, Goals: []string{"event_gap:max<1ns", c.goal, "event_gap:max<1h"}})
 		var pieces []piece
 		for _, at := range at {
-			pieces = append(pieces, piece{"a\n", at})
+			pieces = append(pieces, piece{`data: {"choices":[{"text":"a"}]}` + "\n\n", at})
 		}
 		var r Reader
 		s := read(&r, ok, nil, pieces...)

@@ -21,6 +21,11 @@ type Gaps interface {
 type Reader struct {
 	Events
 
+	// Over is called when what follows in the answer says nothing more, though its end has not come: the answer may be read on for
+	// a moment, so that its connection can be kept. It is to be set after Begin; nil = nobody is.
+	Over func()
+	Done int64 // when that was; 0 = it was not yet
+
 	rules *Rules
 	step  int
 	gaps  Gaps // nil = they are in Events only
@@ -29,14 +34,14 @@ type Reader struct {
 	size   int  // bytes of the event so far
 	last   bool // the event that ends the answer has come
 	failed bool // an event says that the answer failed
+	rest   int  // bytes that came when all was said
 	err    error
 
 	line  line
 	block block
 }
 
-// errOver says that the rest of the answer is not looked at. The answer is read up to its end, so that the connection can be
-// kept.
+// errOver says that the rest of the answer is not looked at.
 var errOver = errors.New("the last event has come")
 
 // Begin prepares r for the answer to the next request of a step. gaps may be nil.
@@ -47,6 +52,9 @@ func (r *Reader) Begin(rules *Rules, step int, gaps Gaps) {
 	}
 	r.Preset = rules.preset != ""
 }
+
+// mostRest is how long the rest of an answer that is over may be, in bytes. Of a longer one the end is not waited for.
+const mostRest = 64 << 10
 
 // keptPart is the largest buffer that a Reader keeps for its next answer, in bytes. It has two.
 const keptPart = 2 << 10
@@ -67,13 +75,29 @@ func (r *Reader) Expects(status int) bool {
 
 // Take implements http1.Sink. After an error it returns that error again.
 func (r *Reader) Take(b []byte, end bool, at int64) error {
-	if r.err == nil {
+	over := errors.Is(r.err, errOver)
+	switch {
+	case r.err == nil:
 		r.err = r.take(b, end, at)
+	case over:
+		if r.rest += len(b); r.rest > mostRest {
+			r.err = http1.ErrEnough
+		}
 	}
-	if errors.Is(r.err, errOver) {
-		return nil
+	if !errors.Is(r.err, errOver) {
+		return r.err
 	}
-	return r.err
+	if !over {
+		r.over(at)
+	}
+	return nil
+}
+
+// over notes that all was said.
+func (r *Reader) over(at int64) {
+	if r.Done = at; r.Over != nil {
+		r.Over()
+	}
 }
 
 func (r *Reader) take(b []byte, end bool, at int64) error {
@@ -141,7 +165,7 @@ func (r *Reader) End(err error, field func(name string) []string) error {
 	switch {
 	case r.failed:
 		return ErrAnswer
-	case errors.Is(err, http1.ErrEnough), r.last && (late || cut): // what is missing has no event
+	case errors.Is(err, http1.ErrEnough), err != nil && (r.last || r.endsOpen()): // what is missing has no event
 		return r.complete()
 	case r.begun && encoded(field("Content-Encoding")):
 		return ErrEncoded

@@ -96,6 +96,12 @@ func TestEnd(t *testing.T) {
 		"cut":                          {Options{Kind: SSE}, 200, "data: a\n\n", io.ErrUnexpectedEOF, "", ErrTruncated},
 		"cut in an event":              {Options{Kind: SSE}, 200, "data: a\n\ndata: b", io.ErrUnexpectedEOF, "", ErrTruncated},
 		"cut before an event":          {Options{Kind: SSE}, 200, "", io.ErrUnexpectedEOF, "", ErrTruncated},
+		"reset after the end mark":     {Options{Kind: SSE}, 200, "data: a\n\ndata: [DONE]\n\n", reset, "", nil},
+		"reset after the last text":    {Options{Preset: OpenAI}, 200, response, reset, "", nil},
+		"reset within the end mark":    {Options{Kind: SSE}, 200, "data: a\n\ndata: [DON", reset, "", reset},
+		"late, the end mark is open":   {Options{Kind: SSE}, 200, "data: a\n\ndata: [DONE]\n", os.ErrDeadlineExceeded, "", nil},
+		"end mark alone, then reset":   {Options{Kind: SSE}, 200, "data: [DONE]\n\n", reset, "", ErrNone},
+		"reset after an error":         {Options{Preset: OpenAI}, 200, "event: error\ndata: x\n\n", reset, "", ErrAnswer},
 		"cut after the end mark":       {Options{Preset: OpenAI}, 200, "data: {\"choices\":[{\"text\":\"a\"}]}\n\ndata: [DONE]\n\n", io.ErrUnexpectedEOF, "", nil},
 		"cut in a line":                {Options{Kind: Lines}, 200, "a\nb", io.ErrUnexpectedEOF, "", ErrTruncated},
 		"reset":                        {Options{Kind: SSE}, 200, "data: a\n\n", reset, "", reset},
@@ -148,6 +154,30 @@ func TestErrorStays(t *testing.T) {
 		again := r.Take([]byte("\n\ndata: b\n\n"), false, 2)
 		if !errors.Is(first, c.want) || !errors.Is(again, c.want) || r.Count != count {
 			t.Errorf("%+v: errors %v and %v, %d and %d events", c.o, first, again, count, r.Count)
+		}
+	}
+}
+
+// TestOver asserts that an answer says once that nothing more is to come, and that of a long rest no more is wanted.
+func TestOver(t *testing.T) {
+	for text, want := range map[string]error{"data: [DONE]\n\n": ErrNone, "data: a\n\ndata: [DONE]\n\n": nil} {
+		var r Reader
+		r.Begin(rules(t, Options{Kind: SSE}), 0, nil)
+		over := 0
+		r.Over = func() { over++ }
+		if err := r.Take([]byte(text), false, 7); err != nil || over != 1 || r.Done != 7 {
+			t.Fatalf("error %v, over %d times, at %d", err, over, r.Done)
+		}
+		var err error
+		taken := 0
+		for piece := make([]byte, 1000); err == nil; taken += len(piece) {
+			err = r.Take(piece, false, 8)
+		}
+		if !errors.Is(err, http1.ErrEnough) || taken < mostRest || taken > mostRest+1000 || over != 1 || r.Done != 7 {
+			t.Errorf("error %v after %d bytes, over %d times, at %d", err, taken, over, r.Done)
+		}
+		if got := r.End(err, func(string) []string { return nil }); !errors.Is(got, want) {
+			t.Errorf("%q: error %v; want %v", text, got, want)
 		}
 	}
 }

@@ -77,17 +77,28 @@ func Parse(o Options) (*Rules, error) {
 	if r.keep = leastKept; r.marked() {
 		r.keep = r.limit
 	}
-	for i, text := range o.Goals {
-		g, err := ParseGoal(text)
-		if err != nil {
-			return nil, err
-		}
-		if g.index = i; i >= MaxGoals {
-			return nil, fmt.Errorf("goal: there are more than %d; leave some out", MaxGoals)
-		}
-		r.goals = append(r.goals, g)
+	if err := r.setGoals(o.Goals); err != nil {
+		return nil, err
 	}
 	return r, nil
+}
+
+// setGoals reads the goals. Only answers of a language model have tokens.
+func (r *Rules) setGoals(texts []string) error {
+	for i, text := range texts {
+		g, err := ParseGoal(text)
+		switch {
+		case err != nil:
+			return err
+		case i >= MaxGoals:
+			return fmt.Errorf("goal: there are more than %d; leave some out", MaxGoals)
+		case g.Metric == "per_token" && r.kind != "" && r.preset == "":
+			return fmt.Errorf("goal %.80q: the answers have no tokens; write event_gap:avg, or add the preset %s", text, OpenAI)
+		}
+		g.index = i
+		r.goals = append(r.goals, g)
+	}
+	return nil
 }
 
 // setUntil reads which event ends the answer.

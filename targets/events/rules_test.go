@@ -33,6 +33,8 @@ func TestParse(t *testing.T) {
 		{Options{Kind: SSE, Until: "//"}, "", "until: a pattern stands between two slashes, such as /done$/"},
 		{Options{Kind: SSE, Until: "/(/"}, "", "until: error parsing regexp: missing closing ): `(`"},
 		{Options{Kind: SSE, Goals: []string{"x"}}, "", `goal "x": write METRIC<TIME, such as first_event<500ms or event_gap:p(95)<80ms`},
+		{Options{Kind: SSE, Goals: []string{"tpot<1s"}}, "", `goal "tpot<1s": the answers have no tokens; write event_gap:avg, or add the preset openai`},
+		{Options{Preset: OpenAI, Goals: []string{"tpot<1s"}}, SSE, ""},
 		{Options{Goals: nine}, "", "goal: there are more than 8; leave some out"},
 	} {
 		r, err := Parse(c.o)

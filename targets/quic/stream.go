@@ -111,6 +111,9 @@ func (s *Stream) Look(f func()) {
 	f()
 }
 
+// Linger makes the request wait for the rest of its answer at most so long. Only the Sink of the answer may call it.
+func (s *Stream) Linger(most time.Duration) { _ = s.stream.SetReadDeadline(time.Now().Add(most)) }
+
 // Silent reports whether nothing came on the connection since the request began, or since the server was last asked for a
 // sign of life. A QUIC connection ends only after a long silence.
 func (s *Stream) Silent() bool {

@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/classes"
 	"github.com/loadctl/loadctl/targets/events"
 )
 
@@ -68,5 +71,16 @@ func (w *Wire) setEvents(s targets.Spec, expects func(status int) bool) error {
 	}
 	r.Expects = expects
 	w.Events, w.Limits.Fields = r, true
+	if s.BodyLimit == 0 && r.Kind() != events.Messages {
+		w.Limits.Body = 0 // an answer in pieces may last: each event has its limit, and each silence
+	}
 	return nil
+}
+
+// EndEvents returns what the end of an answer in pieces means. err is why the whole answer did not come; nil = it came.
+func EndEvents(r *events.Reader, err error, a check.Answer) error {
+	if classes.Of(err, "") == targets.ClassEOF {
+		err = io.ErrUnexpectedEOF // HTTP/3 has errors of its own for it
+	}
+	return r.End(err, a.Field)
 }

@@ -140,7 +140,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 	s.Var(&f.timeout, "timeout", "how long a request may take, until its answer was read")
 	f.addTraceFlags(s)
 	s.IntVar(&f.target.Redirects, "redirects", 0, "how many redirects to follow; each is a request on top of the rate")
-	s.Var((*Size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB)")
+	s.Var((*Size)(&f.target.BodyLimit), "body-limit", "how much of an answer's body to read, in bytes or such as 1MB or 64KiB (default 16 MiB, but none for an answer in pieces)")
 	s.StringVar(&f.target.Expect, "expect", "", "`STATUSES` that count as success (default 200-399, or OK over gRPC)")
 	s.StringArrayVar(&f.target.Checks, "check", nil, "`CONDITION` that an answer has to meet, else the request has failed: "+check.Help()+
 		". May be repeated. See docs/workloads.md#checks")

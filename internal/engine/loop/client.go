@@ -40,6 +40,7 @@ type Client struct {
 	conns        []*conn // all there are so far; an event names one by its index
 	free         list    // without a connection
 	inFlight     list    // in the order of their deadlines
+	lingering    list    // requests of which only the end of the answer is missing, in the order of their deadlines
 	ended        list    // to be reported by Poll, oldest first
 	unread       []*conn // more data is there, but other connections get their turn
 	turn         []*conn // the previous unread; the two alternate
@@ -221,7 +222,7 @@ func (c *Client) until(now, until int64) int64 {
 		return now
 	}
 	until = c.thread.Until(now, until, c.latest)
-	for _, cn := range []*conn{c.inFlight.first, c.closing.first} {
+	for _, cn := range []*conn{c.inFlight.first, c.lingering.first, c.closing.first} {
 		if cn != nil {
 			until = min(until, cn.deadline)
 		}
@@ -244,6 +245,9 @@ func (c *Client) expire(now int64) {
 		}
 		c.giveUp(cn, os.ErrDeadlineExceeded)
 	}
+	for cn := c.lingering.first; cn != nil && cn.deadline <= now; cn = c.lingering.first {
+		c.giveUp(cn, os.ErrDeadlineExceeded)
+	}
 	for cn := c.closing.first; cn != nil && cn.deadline <= now; cn = c.closing.first {
 		c.closeSession(cn)
 	}
@@ -252,10 +256,12 @@ func (c *Client) expire(now int64) {
 // Cancel ends the request that was due at some time; if there are several, the one with the next deadline. Without it, it
 // does nothing. err is why: context.Canceled or os.ErrDeadlineExceeded. Poll reports the request.
 func (c *Client) Cancel(due int64, err error) {
-	for cn := c.inFlight.first; cn != nil; cn = cn.next {
-		if cn.result.Due == due {
-			c.giveUp(cn, err)
-			return
+	for _, first := range []*conn{c.inFlight.first, c.lingering.first} {
+		for cn := first; cn != nil; cn = cn.next {
+			if cn.result.Due == due {
+				c.giveUp(cn, err)
+				return
+			}
 		}
 	}
 }

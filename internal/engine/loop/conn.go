@@ -51,6 +51,8 @@ type conn struct {
 	answer    http1.Response // the reply of HTTP/1.1
 	raw       *wire.Reply    // that of tcp, udp and redis; nil if there was none yet
 	events    *events.Reader // of an answer that comes in pieces; nil if there was none yet
+	over      func()         // events.Over, but for HTTP/3
+	lingers   bool           // its request is in Client.lingering
 	deadline  int64
 	in, out   int   // bytes of the request and its answer so far; with TLS, out counts the parts that the peer has taken whole
 	sealed    int   // bytes of the request that are encrypted, and not yet in out

@@ -213,10 +213,10 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 		err = cn.writeErr
 	}
 	r := &cn.result
-	r.Done, c.latest = now, now
+	r.Done, c.latest = cn.done(now), now
 	earlier := r.Outcome // of redirects
 	meant := cn.meaning(err)
-	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(now-r.Sent), meant, rest, r.Call.Session)
+	r.Outcome = cn.wire.Outcome(cn.currentAnswer(), time.Duration(r.Done-r.Sent), meant, rest, r.Call.Session)
 	r.Outcome.BytesIn, r.Outcome.BytesOut = r.Outcome.BytesIn+int64(cn.in)+earlier.BytesIn, r.Outcome.BytesOut+int64(cn.out)+earlier.BytesOut
 	next, to := c.next(cn, err)
 	switch {
@@ -250,11 +250,12 @@ func (c *Client) end(cn *conn, err error, rest string, keep bool) {
 	}
 	cn.Readable = false
 	if next != nil {
+		c.stay(cn)
 		c.follow(cn, next, to)
 		return
 	}
 	cn.state = ended
-	c.inFlight.remove(cn)
+	c.leave(cn)
 	c.ended.push(cn)
 }
 

@@ -99,8 +99,12 @@ func (c *Client) beginH3(r *conn) {
 	r.stream.http, r.stream.begun, r.reused = s, true, on.session.served
 	on.session.streams++
 	c.relist(on)
+	limits := c.limits(r, &c.h3)
+	if limits.Sink != nil {
+		r.events.Over = func() { s.Linger(c.lingers()) }
+	}
 	c.h3.Begin(s, on.session.h3, quic.Request{
-		Frames: frames, Head: r.wire.Head, Limits: c.limits(r, &c.h3), Timeout: time.Duration(r.deadline - c.clock.Now()), Halted: c.wire.Halted, Now: c.clock.Now,
+		Frames: frames, Head: r.wire.Head, Limits: limits, Timeout: time.Duration(r.deadline - c.clock.Now()), Halted: c.wire.Halted, Now: c.clock.Now,
 	})
 }
 

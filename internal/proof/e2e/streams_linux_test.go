@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/proof/certtest"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/internal/server/arrivals"
 	"github.com/loadctl/loadctl/report"
@@ -40,10 +41,11 @@ func stream(t *testing.T, path string, target, args []string) streamed {
 	address, file := "127.0.0.1:"+strconv.Itoa(redistest.FreePort(t)), filepath.Join(t.TempDir(), "events.jsonl")
 	server := b.operator(slices.Concat([]string{"target", "--listen", address, "-o", "json", "--event-log", file}, target)...)
 	server.says("counting at ")
-	args = slices.Concat(steadfast(), []string{"--url", "http://" + address + path, "--min-workers", "2"}, args)
-	for _, p := range []*process{b.worker("x", args...), b.worker("x", args...)} {
-		p.wait(0)
+	scheme := "http://"
+	if slices.Contains(target, "--tls-cert") {
+		scheme = "https://"
 	}
+	b.pairOf("x", append([]string{"--url", scheme + address + path}, args...)...)
 	s := streamed{t: t, report: b.report("x")}
 	server.signal(syscall.SIGTERM)
 	server.wait(0)
@@ -62,6 +64,15 @@ func stream(t *testing.T, path string, target, args []string) streamed {
 		s.log = append(s.log, a)
 	}
 	return s
+}
+
+// pairOf runs two workers that begin together, until both have ended well.
+func (b *bed) pairOf(run string, args ...string) {
+	b.t.Helper()
+	args = slices.Concat(steadfast(), []string{"--min-workers", "2"}, args)
+	for _, p := range []*process{b.worker(run, args...), b.worker(run, args...)} {
+		p.wait(0)
+	}
 }
 
 // counts checks that report and target agree on how many answers and events there were.
@@ -102,6 +113,7 @@ func (s streamed) agrees() {
 	} {
 		log := c.log.Distribution(1)
 		for _, q := range []struct{ report, log int64 }{{c.report.P50, log.P50}, {c.report.P99, log.P99}} {
+			s.t.Logf("%s: %v in the report, %v at the target", c.name, time.Duration(q.report), time.Duration(q.log))
 			if off := time.Duration(q.report - q.log); c.causal && off < -time.Duration(q.log/500+1000) || acceptance() && off.Abs() > max(time.Millisecond, time.Duration(q.log>>10)) {
 				s.t.Errorf("%s: %v in the report, %v at the target", c.name, time.Duration(q.report), time.Duration(q.log))
 			}
@@ -111,17 +123,19 @@ func (s streamed) agrees() {
 
 // TestStreams asserts that two workers report the events of answers in pieces as their target wrote them.
 func TestStreams(t *testing.T) {
-	t.Parallel()
+	besides(t)
+	cert, key := certtest.New(t).Issue("127.0.0.1")
 	qps, answers := scale("20", "500"), scale(int64(40), int64(3000)) // the latter are 500 answers at a time
 	paced := "first=50ms,events=20,gap=" + scale("20ms±5ms", "50ms±5ms")
 	for name, c := range map[string]struct{ target, args []string }{
 		"server-sent events": {[]string{"--sse", paced}, []string{"--stream", "sse"}},
 		"HTTP/2":             {[]string{"--sse", paced}, []string{"--stream", "sse", "--http", "2"}},
 		"lines":              {[]string{"--sse", paced + ",form=lines"}, []string{"--stream", "lines"}},
+		"HTTP/3":             {[]string{"--sse", paced, "--tls-cert", cert, "--tls-key", key, "--http3"}, []string{"--stream", "sse", "--http", "3", "-k"}},
 		"chunks":             {[]string{"--sse", paced + ",form=chunks"}, []string{"--stream", "chunks"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+			besides(t)
 			s := stream(t, "/", c.target, append(c.args, "--qps", qps, "-n", fmt.Sprint(answers), "--goal", "first_event_service<1h", "--goal", "event_gap:max<1h"))
 			s.counts(answers, 20)
 			s.agrees()
@@ -135,7 +149,7 @@ func TestStreams(t *testing.T) {
 // TestLanguageModel asserts that the tokens of a language model are counted as it says, and that answers that miss a goal are
 // not goodput.
 func TestLanguageModel(t *testing.T) {
-	t.Parallel()
+	besides(t)
 	const body = `{"model": "m", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 10, "stream": true, "stream_options": {"include_usage": true}}`
 	answers := scale(int64(30), int64(1000))
 	s := stream(t, "/v1/chat/completions", []string{"--openai", "first=30ms,tokens=50,gap=5ms"},
@@ -155,7 +169,7 @@ func TestLanguageModel(t *testing.T) {
 
 // TestStreamStalls asserts that a silence of the server in the middle of its answers is a gap between events.
 func TestStreamStalls(t *testing.T) {
-	t.Parallel()
+	besides(t)
 	qps, answers := scale("20", "200"), scale(int64(20), int64(1000))
 	s := stream(t, "/", []string{"--sse", "first=10ms,events=5,gap=5ms,stall=3:2s"}, []string{"--stream", "sse", "--qps", qps, "-n", fmt.Sprint(answers)})
 	s.counts(answers, 5)
