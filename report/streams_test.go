@@ -312,7 +312,7 @@ func TestWindowsOfStreams(t *testing.T) {
 		}
 		for second := int64(1); second <= 10; second++ {
 			stretch := threshold.Stretch{End: second, Width: 1, Points: in.Workers[0].Series, Asked: in.AskedBy}
-			if aborts := parsed.Aborts(stretch); aborts != (second == end || second == end+1 && parsed.Abort == 1 && parsed.Over > time.Second) {
+			if aborts := parsed.Aborts(stretch); aborts != (second == end) {
 				t.Errorf("%s at second %d: %v", text, second, aborts)
 			}
 		}
