@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"strconv"
 )
 
@@ -26,6 +27,17 @@ func (s *Streams) overTime() []*Histogram {
 // pointTimes are the metrics of overTime, as thresholds name them, and the letters of their pages.
 func pointTimes() [5][2]string {
 	return [...][2]string{{"first_event", "f"}, {"first_event_service", "v"}, {"event_gap", "g"}, {"stream", "t"}, {"per_token", "k"}}
+}
+
+// OverTime yields the times that a point has, by the names of their metrics.
+func (s *Streams) OverTime() iter.Seq2[string, *Histogram] {
+	return func(yield func(string, *Histogram) bool) {
+		for i, h := range s.overTime() {
+			if !yield(pointTimes()[i][0], h) {
+				return
+			}
+		}
+	}
 }
 
 // Streamed returns what the point has of answers in pieces. None of its histograms is nil.
