@@ -204,6 +204,7 @@ func (r *Report) FillSeries() {
 		r.Series[p.Index] = SeriesReport{
 			T: old.T, Asked: old.Asked, Sent: p.Sent, OK: p.Completed, Failed: p.Failed, Errors: p.Classes(), Queries: old.Queries,
 			P50NS: h.Quantile(0.5), P90NS: h.Quantile(0.9), P99NS: h.Quantile(0.99), P999NS: h.Quantile(0.999),
+			Streams: seriesStreams(&p), Goodput: SeriesGoodput{p.Judged, p.Good},
 		}
 	}
 }

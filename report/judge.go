@@ -70,7 +70,7 @@ func (r *Report) judgeWindows(t threshold.Threshold, warmup, stale time.Duration
 		return
 	}
 	t.JudgeWindows(points, size, func(w threshold.Window) bool {
-		return w.Asked == 0 && w.Sent == 0 && w.OK+w.Failed == 0 && !r.ClosedLoop
+		return w.Asked == 0 && w.Sent == 0 && w.OK+w.Failed == 0 && !r.ClosedLoop && !w.Goes(t)
 	}, out)
 }
 
@@ -145,10 +145,10 @@ func (r *Report) mostSteps() int64 {
 // windowsFrom returns the series from a second on, a window for each point.
 func (r *Report) windowsFrom(width, from int64) []threshold.Window {
 	var all []threshold.Window
-	latency := make(map[int64]*record.Histogram)
+	points := make(map[int64]record.Point)
 	if r.Histograms != nil {
 		for _, p := range r.Histograms.Series {
-			latency[p.Index*width] = p.Latency
+			points[p.Index*width] = p
 		}
 	}
 	unknown := r.unknown() + r.pointsLack()
@@ -156,12 +156,13 @@ func (r *Report) windowsFrom(width, from int64) []threshold.Window {
 		if s.T < from {
 			continue
 		}
-		h := latency[s.T]
-		if h == nil {
-			h = record.NewPoint(0, 1).Latency
+		p, known := points[s.T]
+		if !known {
+			p = *record.NewPoint(0, 1)
 		}
 		all = append(all, threshold.Window{
-			At: s.T, Seconds: min(float64(width), max(0, r.DurationS-float64(s.T))), Asked: s.Asked, Sent: s.Sent, OK: s.OK, Failed: s.Failed, Latency: h,
+			At: s.T, Seconds: min(float64(width), max(0, r.DurationS-float64(s.T))), Asked: s.Asked, Sent: s.Sent, OK: s.OK, Failed: s.Failed, Latency: p.Latency,
+			Streams: p.Streamed(), Judged: p.Judged, Good: p.Good,
 			Slower: r.Audit.LateDropped + r.followedLate() + r.OutOfRange, Unknown: unknown,
 		})
 	}

@@ -160,6 +160,10 @@ type SeriesReport struct {
 	// Errors is Failed by class, nil if there are none. Failures counted by an older program are in OtherClass.
 	Errors map[string]int64 `json:"errors,omitempty"`
 
+	// Streams are the answers in pieces of this point, and Goodput those that had goals. Absent without any.
+	Streams SeriesStreams `json:"streams,omitzero"`
+	Goodput SeriesGoodput `json:"goodput,omitzero"`
+
 	// Queries are the answers of the queries that were asked in this point, by their names.
 	Queries map[string]record.Value `json:"queries,omitempty"`
 }

@@ -229,3 +229,92 @@ func TestStreamsInJSON(t *testing.T) {
 		}
 	}
 }
+
+// streamedSeconds returns a run of ten seconds with 20 answers each. In second 6 the first event is late, in second 7 a gap is long,
+// and in second 8 half of the answers miss their goals.
+func streamedSeconds() report.Input {
+	total, series := record.NewSnapshot("w", "1"), &record.Series{}
+	for second := range int64(10) {
+		rec := record.NewRecorder()
+		for i := range int64(20) {
+			first, gap := int64(50_000_000), int64(20_000_000)
+			if second == 6 {
+				first = 400_000_000
+			}
+			if second == 7 {
+				gap = 300_000_000
+			}
+			rec.Sent()
+			rec.Gap(0, gap)
+			rec.Done(record.Finished{Sent: 1_000, Done: first + gap, Judged: true, Good: second != 8 || i < 10,
+				Stream: &record.Stream{First: first, Last: first + gap, Events: 2, TokensOut: 2, PerToken: gap}})
+		}
+		in := record.NewSnapshot("w", "1")
+		in.Record(rec)
+		total.Record(rec)
+		series.Add(second*1_000_000+500_000, in)
+	}
+	total.Final = true
+	return report.Input{
+		Run: "x", StartedAt: time.Unix(1_790_000_000, 0), Duration: 10 * time.Second, Budget: report.Budget{Issued: 200},
+		Workers: []report.WorkerInput{{ID: "w", Incarnation: "1", State: "left", Gone: true, Leased: 200, Total: total, Series: series.Points()}},
+		AskedBy: func(from, to int64) int64 { return (to - from) / 50_000 },
+	}
+}
+
+// TestWindowsOfStreams asserts that each window of a run is judged by its own answers in pieces and goals, also after a warm-up, and
+// that such windows stop a run.
+func TestWindowsOfStreams(t *testing.T) {
+	const passed, failed, undecided = threshold.Passed, threshold.Failed, threshold.Undecided
+	for _, c := range []struct {
+		text          string
+		result, after string // after a warm-up of nine seconds
+	}{
+		{"first_event:p(95)<100ms over 1s", failed, passed},
+		{"first_event:p(80)<100ms over 10s", passed, undecided},
+		{"first_event:p(50)<100ms over 3s", passed, undecided},
+		{"ttft:p(95)<450ms over 1s", passed, passed},
+		{"first_event_service:max<100ms over 1s", failed, passed},
+		{"event_gap:p(95)<25ms over 1s", failed, passed},
+		{"event_gap:p(50)<25ms over 2s", passed, undecided},
+		{"stream:p(95)<100ms over 1s", failed, passed},
+		{"per_token:avg<30ms over 1s", failed, passed},
+		{"events:rate>39/s over 1s", passed, passed},
+		{"events:rate>41/s over 1s", failed, failed},
+		{"goodput:rate>=95% over 1s", failed, passed},
+		{"goodput:rate>=75% over 2s", passed, undecided},
+		{"goodput:count>=20", passed, passed},
+		{"first_event:p(95)<100ms", failed, passed},
+		{"event_gap:max<100ms", failed, passed},
+		{"goodput:rate==1", failed, passed},
+	} {
+		parsed, err := threshold.Parse(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := streamedSeconds()
+		in.Thresholds = []threshold.Threshold{parsed}
+		if got := report.Build(in).Thresholds[0]; got.Result != c.result {
+			t.Errorf("%s: %s (%s), want %s", c.text, got.Result, got.Text, c.result)
+		}
+		if in.Warmup = 9 * time.Second; report.Build(in).Thresholds[0].Result != c.after {
+			t.Errorf("%s after a warm-up: %+v, want %s", c.text, report.Build(in).Thresholds[0], c.after)
+		}
+	}
+	in := streamedSeconds()
+	for text, end := range map[string]int64{
+		"first_event:p(95)<100ms over 1s abort after 1": 7, "itl:p(95)<25ms over 1s abort after 1": 8, "goodput:rate>=95% over 1s abort after 1": 9,
+		"stream:p(99)<100ms over 1s abort after 2": 8, "event_gap:max<20ms over 1s abort after 11": 99,
+	} {
+		parsed, err := threshold.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for second := int64(1); second <= 10; second++ {
+			stretch := threshold.Stretch{End: second, Width: 1, Points: in.Workers[0].Series, Asked: in.AskedBy}
+			if aborts := parsed.Aborts(stretch); aborts != (second == end) {
+				t.Errorf("%s at second %d: %v", text, second, aborts)
+			}
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"maps"
 	"math/bits"
 	"net/url"
@@ -19,6 +20,8 @@ import (
 //	:2:7            sent, completed, failed
 //	:2:7:12         number of latencies in the buckets 12·128 … 12·128+127
 //	:2:7:e:timeout  number of requests that failed in this way
+//	:2:7:s          answers that had goals and that met them; answers in pieces, their events, tokens in and out, usages
+//	:2:7:g:12       number of gaps between events in these buckets. Likewise f, v, t and k: see pointTimes
 //
 // A counter takes five bytes, the least significant first. A page ends with the last counter that is not 0.
 const (
@@ -58,14 +61,16 @@ func (p *Point) Increments() []Increment {
 	for _, class := range slices.Sorted(maps.Keys(p.Errors)) {
 		all = append(all, Increment{p.page(":e:" + url.QueryEscape(class)), entry(nil, 0, p.Errors[class])})
 	}
-	if p.Latency == nil {
-		return all
-	}
+	return append(append(all, p.bucketIncrements(":", p.Latency)...), p.streamIncrements()...)
+}
+
+// bucketIncrements returns what to add for a histogram, which may be nil. rest begins the names of its pages, after the point's.
+func (p *Point) bucketIncrements(rest string, h *Histogram) (all []Increment) {
 	last := -1
-	for value, n := range p.Latency.Buckets() {
-		at := p.Latency.index(value)
+	for value, n := range h.Buckets() {
+		at := h.index(value)
 		if page := at / pageCounters; page != last {
-			all, last = append(all, Increment{Page: p.page(":" + strconv.Itoa(page))}), page
+			all, last = append(all, Increment{Page: p.page(rest + strconv.Itoa(page))}), page
 		}
 		to := &all[len(all)-1].Add
 		*to = entry(*to, at%pageCounters, n)
@@ -108,17 +113,8 @@ func (c *Columns) Read(name string, page []byte) error {
 
 // read adds a page to the point; rest is the name of the page after the point's.
 func (p *Point) read(rest []string, page []byte) error {
-	counters := func(yield func(int, int64) bool) {
-		for i := range len(page) / counterBytes {
-			var number [8]byte
-			copy(number[:], page[i*counterBytes:(i+1)*counterBytes])
-			if n := int64(binary.LittleEndian.Uint64(number[:])); n > 0 && !yield(i, n) {
-				return
-			}
-		}
-	}
 	if len(rest) == 0 {
-		for i, n := range counters {
+		for i, n := range counters(page) {
 			switch i {
 			case 0:
 				p.Sent += n
@@ -137,17 +133,39 @@ func (p *Point) read(rest []string, page []byte) error {
 		if err != nil || len(class) > maxClassBytes || len(page) > counterBytes {
 			return fmt.Errorf("error class %.100q", escaped)
 		}
-		for _, n := range counters {
+		for _, n := range counters(page) {
 			p.fail(unique.Make(class).Value(), n)
 		}
 		return nil
 	}
-	number, err := strconv.Atoi(rest[0])
-	if err != nil || number < 0 || number > buckets/pageCounters {
-		return fmt.Errorf("no page %.100q", rest[0])
+	letter, of, _ := strings.Cut(rest[0], ":")
+	if known, err := p.readStreamPage(letter, of, page); known || err != nil {
+		return err
 	}
-	for i, n := range counters {
-		if !p.Latency.record(number*pageCounters+i, n) {
+	return readBuckets(p.Latency, rest[0], page)
+}
+
+// counters yields the numbers and the values of the counters of a page that are not 0.
+func counters(page []byte) iter.Seq2[int, int64] {
+	return func(yield func(int, int64) bool) {
+		for i := range len(page) / counterBytes {
+			var number [8]byte
+			copy(number[:], page[i*counterBytes:(i+1)*counterBytes])
+			if n := int64(binary.LittleEndian.Uint64(number[:])); n > 0 && !yield(i, n) {
+				return
+			}
+		}
+	}
+}
+
+// readBuckets adds the page with this number to a histogram.
+func readBuckets(h *Histogram, name string, page []byte) error {
+	number, err := strconv.Atoi(name)
+	if err != nil || number < 0 || number > buckets/pageCounters {
+		return fmt.Errorf("no page %.100q", name)
+	}
+	for i, n := range counters(page) {
+		if !h.record(number*pageCounters+i, n) {
 			return fmt.Errorf("no bucket %d", number*pageCounters+i)
 		}
 	}
@@ -158,6 +176,9 @@ func (p *Point) read(rest []string, page []byte) error {
 func (c *Columns) Points() []Point {
 	all := make([]Point, 0, len(c.points))
 	for _, p := range c.points {
+		if p.Streams != nil && p.Streams.IsZero() { // there were goals only
+			p.Streams = nil
+		}
 		all = append(all, *p)
 	}
 	return all
@@ -178,8 +199,9 @@ func (h *Histogram) record(i int, n int64) bool {
 
 // Pages returns the names of all pages that a merged series may have for the seconds [from, to), while the run has
 // points of this width. That includes narrower points, which were complete before the width doubled. It leaves out
-// errors by class and, unless latency is set, latencies.
-func Pages(from, to, width int64, latency bool) (names []string) {
+// errors by class, and times and counts of other metrics than these, as thresholds name them.
+func Pages(from, to, width int64, metrics ...string) (names []string) {
+	latency := slices.Contains(metrics, "latency")
 	for w := int64(1); w <= width; w *= 2 {
 		for i := from / w; i < min((to+w-1)/w, MaxPoints); i++ {
 			p := Point{Index: i, Width: w}
@@ -187,6 +209,7 @@ func Pages(from, to, width int64, latency bool) (names []string) {
 			for page := 0; latency && page <= buckets/pageCounters; page++ {
 				names = append(names, p.page(":"+strconv.Itoa(page)))
 			}
+			names = append(names, p.streamPages(metrics)...)
 		}
 	}
 	return names

@@ -8,9 +8,11 @@ import (
 )
 
 const (
-	// Version 1 had no errors by class; it can still be read.
-	pointVersion = 2
-	pointFields  = 8
+	// Version 1 had no errors by class; it can still be read. Version 3 also has answers in pieces and goals. A point without them
+	// is of version 2.
+	pointVersion  = 2
+	pointFields   = 8
+	streamVersion = 3
 
 	// MaxWidth bounds the width of a decoded point, in seconds: 35 000 years.
 	MaxWidth = 1 << 40
@@ -29,6 +31,9 @@ type Point struct {
 	// Errors is Failed by class, at most 65 of them; nil if there are none. If the counts add up to less than Failed,
 	// the other classes are unknown.
 	Errors map[string]int64
+
+	Streams      *Streams // of answers in pieces, with 2 significant digits and without PerAnswer; nil if there are none
+	Judged, Good int64    // answers that had goals, and of these those that met them all
 }
 
 // NewPoint returns an empty point.
@@ -50,6 +55,7 @@ func (p *Point) Add(o *Point) {
 	if o.Latency != nil {
 		p.Latency.Merge(o.Latency)
 	}
+	p.addStreams(o)
 }
 
 // clone returns an independent copy.
@@ -57,17 +63,32 @@ func (p *Point) clone() Point {
 	c := *p
 	c.Latency = p.Latency.Clone()
 	c.Errors = maps.Clone(p.Errors)
+	if p.Streams != nil {
+		streams := p.Streams.Clone()
+		c.Streams = &streams
+	}
 	return c
 }
 
 // MarshalText encodes p for one field of a Redis hash:
 //
-//	version,width,index,sent,completed,failed,errors,histogram
+//	version,width,index,sent,completed,failed,errors,[streams,]histogram
 //
-// Errors are written as status=5;timeout=3, the histogram in HdrHistogram's V2 compressed format in base64.
+// Errors are written as status=5;timeout=3, the histogram in HdrHistogram's V2 compressed format in base64. Streams are counts and
+// texts of Compact, each with a semicolon behind it. They are there in version 3 only.
 func (p Point) MarshalText() ([]byte, error) {
-	text := fmt.Appendf(nil, "%d,%d,%d,%d,%d,%d,%s,",
-		pointVersion, p.Width, p.Index, p.Sent, p.Completed, p.Failed, classesText(p.Errors))
+	version := pointVersion
+	if p.streams() {
+		version = streamVersion
+	}
+	text := fmt.Appendf(nil, "%d,%d,%d,%d,%d,%d,%s,", version, p.Width, p.Index, p.Sent, p.Completed, p.Failed, classesText(p.Errors))
+	if p.streams() {
+		var err error
+		if text, err = p.appendStreams(text); err != nil {
+			return nil, err
+		}
+		text = append(text, ',')
+	}
 	if p.Latency == nil {
 		return text, nil
 	}
@@ -78,12 +99,15 @@ func (p Point) MarshalText() ([]byte, error) {
 	return append(text, latency...), nil
 }
 
-// UnmarshalText replaces p by what MarshalText wrote, also in version 1. The text may come from an untrusted source.
+// UnmarshalText replaces p by what MarshalText wrote, in any version. The text may come from an untrusted source.
 // After an error p is unchanged.
 func (p *Point) UnmarshalText(text []byte) error {
 	want := pointFields
-	if bytes.HasPrefix(text, []byte("1,")) {
+	switch {
+	case bytes.HasPrefix(text, []byte("1,")):
 		want-- // no errors by class
+	case bytes.HasPrefix(text, []byte("3,")):
+		want++ // answers in pieces
 	}
 	fields := bytes.SplitN(text, []byte(","), want)
 	var numbers [6]int64
@@ -97,7 +121,7 @@ func (p *Point) UnmarshalText(text []byte) error {
 		}
 		numbers[i] = n
 		if i == 0 { // a newer version may have other fields, so check the version first
-			if err := checkVersion("point", int(n), pointVersion); err != nil && n != 1 {
+			if err := checkVersion("point", int(n), streamVersion); err != nil && n != 1 && n != pointVersion {
 				return err
 			}
 		}
@@ -114,9 +138,14 @@ func (p *Point) UnmarshalText(text []byte) error {
 	if err := decoded.Latency.UnmarshalText(fields[want-1]); err != nil {
 		return fmt.Errorf("decode point %d: %w", index, err)
 	}
-	if want == pointFields {
+	if want >= pointFields {
 		var err error
 		if decoded.Errors, err = parseClasses(string(fields[6]), decoded.Failed); err != nil {
+			return fmt.Errorf("decode point %d: %w", index, err)
+		}
+	}
+	if want > pointFields {
+		if err := decoded.readStreams(fields[7]); err != nil {
 			return fmt.Errorf("decode point %d: %w", index, err)
 		}
 	}

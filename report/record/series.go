@@ -29,7 +29,7 @@ func (s *Series) Width() int64 { return max(s.width, 1) }
 // point: earlier points are closed, and may have been published.
 func (s *Series) Add(startUS int64, in *Snapshot) {
 	c := in.Counts
-	if c.Requests() == 0 && c.Completed == 0 && c.Failed == 0 {
+	if c.Requests() == 0 && c.Completed == 0 && c.Failed == 0 && in.Streams.IsZero() {
 		return
 	}
 	second := max(startUS, 0) / 1_000_000
@@ -40,7 +40,8 @@ func (s *Series) Add(startUS int64, in *Snapshot) {
 		s.seal()
 		s.newest = s.point(i)
 	}
-	s.newest.Add(&Point{Sent: c.Requests(), Completed: c.Completed, Failed: c.Failed, Latency: in.Latency, Errors: in.classes()})
+	s.newest.Add(&Point{Sent: c.Requests(), Completed: c.Completed, Failed: c.Failed, Latency: in.Latency, Errors: in.classes(),
+		Streams: in.Streams.ofPoint(), Judged: c.Judged, Good: c.Good})
 }
 
 // WidthAt returns the width of points after this many seconds of a run.

@@ -171,6 +171,8 @@ func FuzzColumns(f *testing.F) {
 	f.Add(":2:1023:12", make([]byte, 640))
 	f.Add(":1:7:32", []byte{255, 255, 255, 255, 255, 1, 0, 0, 0, 0})
 	f.Add(":1:7:e:time+out", []byte{7, 0, 0, 0, 0})
+	f.Add(":1:7:s", []byte{7, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1})
+	f.Add(":1:7:g:3", []byte{7, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, name string, page []byte) {
 		var c record.Columns
 		if c.Read(name, page) != nil {
@@ -236,7 +238,7 @@ func TestMergeSeries(t *testing.T) {
 
 func TestPointRefuses(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"3,a,b", "version 3 is newer"},
+		{"4,a,b", "version 4 is newer"},
 		{"", "field 1"},
 		{"1", "1 fields"},
 		{"0,1,0,0,0,0,", "no valid version"},

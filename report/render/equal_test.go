@@ -1,9 +1,11 @@
 package render_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html"
+	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -697,10 +699,41 @@ func hgrmHas(t *testing.T, _ report.Report, doc map[string]any, text string) {
 	}
 }
 
+// hlogStreams checks the times of answers in pieces of each point, which have tags.
+func hlogStreams(t *testing.T, r report.Report, series []map[string]any, width float64, text string) {
+	found := map[string]int64{}
+	for _, m := range regexp.MustCompile(`(?m)^Tag=(\w+),([\d.]+),[\d.]+,[\d.]+,(\S+)$`).FindAllStringSubmatch(text, -1) {
+		h := record.Histogram{Digits: record.SeriesDigits}
+		at, err := strconv.ParseFloat(m[2], 64)
+		if err := cmp.Or(err, h.UnmarshalText([]byte(m[3]))); err != nil {
+			t.Fatal(err)
+		}
+		found[m[1]] += h.Count()
+		of, _ := series[int(at/width)]["streams"].(map[string]any)
+		if of == nil {
+			t.Fatalf("JSON has no streams at %v", at)
+		}
+		if times, _ := of[m[1]+"_ns"].(map[string]any); times != nil {
+			for name, q := range map[string]float64{"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999} {
+				isCount(t, m[1]+" "+name, fmt.Sprint(h.Quantile(q)), numberAt(t, times, name))
+			}
+		}
+	}
+	all := r.Histograms.Streams
+	want := map[string]int64{"first_event": all.FirstEvent.Count(), "first_event_service": all.Service.Count(), "event_gap": all.Gap.Count(), "stream": all.Stream.Count(), "per_token": all.PerToken.Count()}
+	if !r.Streams.Any() {
+		want = map[string]int64{}
+	}
+	if !maps.Equal(found, want) {
+		t.Errorf("the log has %v times, want %v", found, want)
+	}
+}
+
 // hlogHas checks the latencies of each point: their number, and each percentile that JSON has.
 func hlogHas(t *testing.T, r report.Report, doc map[string]any, text string) {
 	series, width := elementsAt(doc, "series"), numberAt(t, doc, "series_width_s")
 	ended := 0.
+	hlogStreams(t, r, series, width, text)
 	for _, m := range regexp.MustCompile(`(?m)^([\d.]+),([\d.]+),([\d.]+),(\S+)$`).FindAllStringSubmatch(text, -1) {
 		h := record.Histogram{Digits: record.SeriesDigits}
 		if err := h.UnmarshalText([]byte(m[4])); err != nil {

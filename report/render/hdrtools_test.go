@@ -102,7 +102,7 @@ func TestHGRMEqualsHdrHistogram(t *testing.T) {
 	r := report.Build(report.Input{Workers: []report.WorkerInput{{Total: total}}})
 	var log, hgrm bytes.Buffer
 	render.WriteLogHeader(&log, time.Unix(1_767_323_045, 0))
-	if err := render.WriteLogInterval(&log, 0, 1, r.Histograms.Latency); err != nil {
+	if err := render.WriteLogInterval(&log, "", 0, 1, r.Histograms.Latency); err != nil {
 		t.Fatal(err)
 	}
 	if err := render.HGRM(&hgrm, r); err != nil {

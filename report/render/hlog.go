@@ -13,7 +13,8 @@ import (
 // HLog writes latency over time as an HdrHistogram log, format 1.3: one
 // interval histogram for each point of the series, to 2 significant digits.
 // Times are seconds since the start of the run; Interval_Max is in
-// milliseconds, the values inside the histograms are nanoseconds.
+// milliseconds, the values inside the histograms are nanoseconds. Times of
+// answers in pieces have tags: readers that ask for none see the latency.
 func HLog(w io.Writer, r report.Report) error {
 	if r.Histograms == nil {
 		return fmt.Errorf("write hlog: %w", report.ErrNoHistograms)
@@ -21,8 +22,16 @@ func HLog(w io.Writer, r report.Report) error {
 	var b bytes.Buffer
 	writeLogHeader(&b, r.StartedAt)
 	for _, p := range r.Histograms.Series {
-		if err := writeLogInterval(&b, p.Index*p.Width, p.Width, p.Latency); err != nil {
+		if err := writeLogInterval(&b, "", p.Index*p.Width, p.Width, p.Latency); err != nil {
 			return fmt.Errorf("write hlog: %w", err)
+		}
+		if p.Streams == nil {
+			continue
+		}
+		for tag, h := range p.Streams.OverTime() {
+			if err := writeLogInterval(&b, "Tag="+tag+",", p.Index*p.Width, p.Width, h); err != nil {
+				return fmt.Errorf("write hlog: %w", err)
+			}
 		}
 	}
 	return write(w, "hlog", b.Bytes())
@@ -38,13 +47,13 @@ func writeLogHeader(b *bytes.Buffer, start time.Time) {
 	fmt.Fprintf(b, "%q,%q,%q,%q\n", "StartTimestamp", "Interval_Length", "Interval_Max", "Interval_Compressed_Histogram")
 }
 
-// writeLogInterval writes one line: start and length in seconds, and h.
-func writeLogInterval(b *bytes.Buffer, start, length int64, h *record.Histogram) error {
+// writeLogInterval writes one line: the tag, start and length in seconds, and h.
+func writeLogInterval(b *bytes.Buffer, tag string, start, length int64, h *record.Histogram) error {
 	// Readers expect a histogram on each line, so an empty one is encoded too.
 	encoded, err := h.Storage().EncodeV2()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b, "%d.000,%d.000,%.3f,%s\n", start, length, float64(h.Max())/msScale, encoded)
+	fmt.Fprintf(b, "%s%d.000,%d.000,%.3f,%s\n", tag, start, length, float64(h.Max())/msScale, encoded)
 	return nil
 }

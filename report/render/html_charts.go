@@ -35,7 +35,7 @@ func chartsOf(r report.Report) []htmlChart {
 		charts[1].Hint = "Percentiles of each point, from sending to the end."
 		charts[2].Hint = "At p99, 1 request in 100 is slower."
 	}
-	charts = slices.Insert(charts, 2, queryCharts(r)...)
+	charts = slices.Insert(charts, 2, append(streamCharts(r), queryCharts(r)...)...)
 	for i := range charts {
 		charts[i].Empty = nothingToDraw(r, charts[i].Name)
 	}
@@ -48,6 +48,8 @@ func nothingToDraw(r report.Report, chart string) string {
 	switch {
 	case strings.HasPrefix(chart, queryChart):
 		return queryNotDrawn(r, chart)
+	case chart == firstEventChart || chart == eventGapChart:
+		return streamsNotDrawn(r, chart)
 	case chart == "errors" && r.HasTimes() && r.Audit.Failed == 0:
 		return "No request failed."
 	case r.StartedAt.IsZero() && r.Audit.Sent == 0:

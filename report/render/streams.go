@@ -133,6 +133,44 @@ func (m *markup) streams(r report.Report) {
 	m.Raw("</dl></section>\n")
 }
 
+// Names of charts of answers in pieces.
+const (
+	firstEventChart = "first-event"
+	eventGapChart   = "event-gap"
+)
+
+// streamCharts returns the charts of answers in pieces; none without any.
+func streamCharts(r report.Report) []htmlChart {
+	if !r.Streams.Any() {
+		return nil
+	}
+	from := "from the time a request was due"
+	if r.ClosedLoop {
+		from = "from sending"
+	}
+	return []htmlChart{
+		{Name: firstEventChart, Title: "First event over time", Hint: "Percentiles of each point, " + from + " to the first event of its answer. An answer counts when it has ended."},
+		{Name: eventGapChart, Title: "Event gap over time", Hint: "Percentiles of each point, between consecutive events of an answer."},
+	}
+}
+
+// streamsNotDrawn says why such a chart would be empty; "" if it is not.
+func streamsNotDrawn(r report.Report, chart string) string {
+	for _, p := range r.Series {
+		of := p.Streams.FirstEvent
+		if chart == eventGapChart {
+			of = p.Streams.EventGap
+		}
+		if of.P50 > 0 {
+			return ""
+		}
+	}
+	if chart == eventGapChart && r.Streams.EventGap.Max == 0 {
+		return "No answer has a second event."
+	}
+	return "The series has no answers in pieces."
+}
+
 // stepStreamColumns returns the head of the cells of stepStreamRows.
 func stepStreamColumns() []string {
 	return []string{"#first event p50", "#p99", "#event gap p50", "#p99", "#stream p99", "#events", "#good"}

@@ -137,6 +137,9 @@ func Streamed(in report.Input) report.Input {
 		s.Record(rec)
 		w.Total.Streams.Merge(&s.Streams)
 		w.Total.Counts.Judged, w.Total.Counts.Good = s.Counts.Judged, s.Counts.Good
+		if n := len(w.Series); n > 0 {
+			w.Series[n/2].Add(&record.Point{Streams: &s.Streams, Judged: s.Counts.Judged, Good: s.Counts.Good})
+		}
 	}
 	return in
 }

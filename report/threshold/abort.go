@@ -80,7 +80,7 @@ func (t Threshold) Verdicts(s Stretch, n int64) []Verdict {
 // verdict judges one window of the stretch.
 func (t Threshold) verdict(s Stretch, w Window) Verdict {
 	v := Verdict{Begin: w.At, End: w.At + t.points(s.Width)*s.Width}
-	if w.Asked == 0 && w.Sent == 0 || (w.Paused || s.Paused) && !t.judgesPaused() {
+	if w.Asked == 0 && w.Sent == 0 && !w.Goes(t) || (w.Paused || s.Paused) && !t.judgesPaused() {
 		return v
 	}
 	if w.Unknown = 0; s.Missing && w.Asked > 0 {
@@ -112,6 +112,7 @@ func (s Stretch) windows(begin int64) []Window {
 		if i := p.Index - begin/s.Width; p.Width == s.Width && i >= 0 && i < int64(len(all)) {
 			w := &all[i]
 			w.Sent, w.OK, w.Failed, w.Latency = p.Sent, p.Completed, p.Failed, p.Latency
+			w.Streams, w.Judged, w.Good = p.Streamed(), p.Judged, p.Good
 		}
 	}
 	return all

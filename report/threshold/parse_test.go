@@ -92,6 +92,8 @@ func ownThresholds() map[string]threshold.Threshold {
 		"itl:avg<80ms":                           {Metric: "event_gap", Aggregate: "avg", Op: "<", Limit: 80e6},
 		"tpot{step=a}:max<80ms":                  {Metric: "per_token", Step: "a", Aggregate: "max", Op: "<", Limit: 80e6},
 		"stream:min>1s":                          {Metric: "stream", Aggregate: "min", Op: ">", Limit: 1e9},
+		"itl:max<1s over 5s abort after 2":       {Metric: "event_gap", Aggregate: "max", Op: "<", Limit: 1e9, Over: 5 * time.Second, Abort: 2},
+		"goodput:rate>95% over 5s":               {Metric: "goodput", Aggregate: "rate", Op: ">", Limit: 0.95, Over: 5 * time.Second},
 		"goodput:rate>95%":                       {Metric: "goodput", Aggregate: "rate", Op: ">", Limit: 0.95},
 		"goodput{step=a}:count>=1k":              {Metric: "goodput", Step: "a", Aggregate: "count", Op: ">=", Limit: 1000},
 		"events:rate>2.5k/s":                     {Metric: "events", Aggregate: "rate", Op: ">", Limit: 2500},
@@ -275,12 +277,12 @@ func badTags() []badThreshold {
 
 // badPhases are conditions on parts of requests and on connections.
 func badPhases() []badThreshold {
-	whole := "is known for the whole run only; leave out 'over', or use one of latency, errors, checks, rate, query"
+	whole := "is known for the whole run only; leave out 'over', or use one of latency, errors, checks, rate, first_event, first_event_service, event_gap, stream, per_token, events, goodput, query"
 	return []badThreshold{
 		{"first_byte:p(99)<80ms over 10s", 23, "first_byte " + whole},
 		{"dns:max<1s over 5s abort after 3", 12, "dns " + whole},
-		{"event_gap:max<1s over 5s", 18, "event_gap " + whole},
-		{"goodput:rate>95% over 5s", 18, "goodput " + whole},
+		{"event_gap{step=a}:max<1s over 5s", 26, "a step is known for the whole run only"},
+		{"goodput:count>95 over 5s reduce by 20% after 2", 26, "a lower rate cannot mend this"},
 		{"goodput:rate>95", 14, "a share is at most 1"},
 		{"goodput:p(99)<1", 9, "goodput has rate, count"},
 		{"events:rate>95%", 15, "write the limit as in 950"},

@@ -20,7 +20,14 @@ func (t Threshold) Guards() bool { return t.Reduce.After > 0 }
 
 // mends reports whether fewer requests can make the endpoint meet the threshold.
 func (t Threshold) mends() bool {
-	return t.LimitsFailures() || t.Metric == "latency" && t.fromAbove() || t.Metric == "query"
+	switch t.Metric {
+	case "latency", "first_event", "first_event_service", "event_gap", "stream", "per_token":
+		return t.fromAbove()
+	case "goodput":
+		return t.Aggregate == "rate" && t.fromBelow()
+	default:
+		return t.LimitsFailures() || t.Metric == "query"
+	}
 }
 
 // Bounds of guards.
@@ -45,7 +52,7 @@ func (s *thresholdScanner) reduce(t *Threshold) error {
 	case t.Abort > 0:
 		return s.fail(at, "a condition stops the run, or it lowers the rate; give a threshold for each")
 	case !t.mends():
-		return s.fail(at, "a lower rate cannot mend this; reduce is for limits on latency, errors:rate, errors:count, checks:rate and queries, such as latency:p(99)<1s")
+		return s.fail(at, "a lower rate cannot mend this; reduce is for limits on latency and times of streams, errors:rate, errors:count, checks:rate, goodput:rate and queries, such as latency:p(99)<1s")
 	case t.Over > maxAbortOver:
 		return s.fail(at, "windows that lower the rate are at most %v long; give a shorter over", maxAbortOver)
 	}

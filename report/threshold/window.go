@@ -76,10 +76,23 @@ func (w *Window) add(o Window) {
 	w.Failed += o.Failed
 	w.Paused = w.Paused || o.Paused
 	w.Latency.Merge(o.Latency)
+	w.Judged += o.Judged
+	w.Good += o.Good
+	if o.Streams.IsZero() {
+		return
+	}
+	if w.Streams.IsZero() { // its histograms may be nil
+		w.Streams = o.Streams.Clone()
+		return
+	}
+	w.Streams.Merge(&o.Streams)
 }
 
 func (w Window) clone() Window {
 	w.Latency = w.Latency.Clone()
+	if !w.Streams.IsZero() {
+		w.Streams = w.Streams.Clone()
+	}
 	return w
 }
 
@@ -124,11 +137,11 @@ func (w Window) Read(t Threshold) Reading {
 	case "stream":
 		return w.times(t, w.Streams.Stream, w.share())
 	case "first_event_service":
-		return w.times(t, w.Streams.Service, 1)
+		return w.sentOnly().times(t, w.Streams.Service, 1)
 	case "event_gap":
-		return w.times(t, w.Streams.Gap, 1)
+		return w.gaps().times(t, w.Streams.Gap, 1)
 	case "per_token":
-		return w.times(t, w.Streams.PerToken, 1)
+		return w.sentOnly().times(t, w.Streams.PerToken, 1)
 	case "events":
 		return w.events(t)
 	case "goodput":
@@ -163,6 +176,25 @@ func (w Window) Read(t Threshold) Reading {
 		v, u := float64(w.Sent), float64(w.Unknown)
 		return Reading{none: w.Seconds <= 0, shown: units.Ratio(v, per), low: units.Ratio(v, per), high: units.Ratio(v+u, per)}
 	}
+}
+
+// sentOnly returns the window for times that only requests have that were sent.
+func (w Window) sentOnly() Window {
+	w.Slower = 0
+	return w
+}
+
+// Goes reports whether the threshold is about gaps, and answers of before went on in the window.
+func (w Window) Goes(t Threshold) bool {
+	return t.Metric == "event_gap" && !w.Streams.IsZero() && w.Streams.Gap.Count() > 0
+}
+
+// gaps returns the window for gaps between events: an unknown request may have any number of them.
+func (w Window) gaps() Window {
+	if w.Slower = 0; w.Unknown > 0 {
+		w.Unknown = Unbounded
+	}
+	return w
 }
 
 // events returns the number of events, or how many there were in a second. Each unknown request may have had any number.

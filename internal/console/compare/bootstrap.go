@@ -1,11 +1,13 @@
 package compare
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
 
 	"github.com/loadctl/loadctl/report"
+	"github.com/loadctl/loadctl/report/record"
 )
 
 const (
@@ -17,8 +19,16 @@ const (
 type second struct {
 	length           float64 // how much of it is in the run, in s: the last answers come after the end of the run
 	sent, ok, failed float64
-	buckets          []bucket
+	events, tokens   float64 // of answers in pieces
+	judged, good     float64 // answers that had goals, and those that met them
+	buckets          [kinds][]bucket
 }
+
+// kinds is the number of kinds of times.
+const kinds = 5
+
+// values are the lower edges of the buckets of each kind, in ns, ascending.
+type values [kinds][]float64
 
 type bucket struct {
 	place int // index in the list of values
@@ -29,14 +39,27 @@ type bucket struct {
 type sample struct {
 	length           float64
 	sent, ok, failed float64
-	counts           []float64 // by index
-	values           []float64 // lower edges of buckets in ns, ascending
+	events, tokens   float64
+	judged, good     float64
+	counts           [kinds][]float64 // of each kind, by index
+	values           values
+}
+
+// newSample returns an empty sample for these values.
+func newSample(v values) *sample {
+	s := &sample{values: v}
+	for kind := range v {
+		s.counts[kind] = make([]float64, len(v[kind]))
+	}
+	return s
 }
 
 // reset empties the sample.
 func (s *sample) reset() {
-	s.length, s.sent, s.ok, s.failed = 0, 0, 0, 0
-	clear(s.counts)
+	*s = sample{counts: s.counts, values: s.values}
+	for _, counts := range s.counts {
+		clear(counts)
+	}
 }
 
 func (s *sample) add(t second) {
@@ -44,68 +67,82 @@ func (s *sample) add(t second) {
 	s.sent += t.sent
 	s.ok += t.ok
 	s.failed += t.failed
-	for _, b := range t.buckets {
-		s.counts[b.place] += b.count
+	s.events += t.events
+	s.tokens += t.tokens
+	s.judged += t.judged
+	s.good += t.good
+	for kind, buckets := range t.buckets {
+		for _, b := range buckets {
+			s.counts[kind][b.place] += b.count
+		}
 	}
 }
 
-// mean returns the mean latency.
-func (s sample) mean() float64 {
+// mean returns the mean time of a kind.
+func (s *sample) mean(kind int) float64 {
 	sum, n := 0.0, 0.0
-	for i, c := range s.counts {
-		sum, n = sum+c*s.values[i], n+c
+	for i, c := range s.counts[kind] {
+		sum, n = sum+c*s.values[kind][i], n+c
 	}
 	return sum / max(1, n)
 }
 
-// quantile returns the bucket that the share q of all latencies does not exceed.
-func (s sample) quantile(q float64) float64 {
+// quantile returns the bucket that the share q of all times of a kind does not exceed.
+func (s *sample) quantile(kind int, q float64) float64 {
 	n := 0.0
-	for _, c := range s.counts {
+	for _, c := range s.counts[kind] {
 		n += c
 	}
 	seen := 0.0
-	for i, c := range s.counts {
+	for i, c := range s.counts[kind] {
 		if seen += c; seen > 0 && seen >= q*n {
-			return s.values[i]
+			return s.values[kind][i]
 		}
 	}
 	return 0
 }
 
 // secondsOf returns the seconds of a run, and the values of their buckets.
-func secondsOf(r report.Report) ([]second, []float64) {
-	all := make([]second, len(r.Series))
+func secondsOf(r report.Report) (all []second, edges values) {
+	all = make([]second, len(r.Series))
 	for i, p := range r.Series {
 		length := min(float64(r.SeriesWidthS), max(0, r.DurationS-float64(p.T)))
 		all[i] = second{length: length, sent: float64(p.Sent), ok: float64(p.OK), failed: float64(p.Failed)}
 	}
 	if r.Histograms == nil {
-		return all, nil
+		return all, edges
 	}
-	seen := map[int64]bool{}
 	for _, p := range r.Histograms.Series {
-		for value := range p.Latency.Buckets() {
+		of := p.Streamed()
+		s := &all[p.Index]
+		s.events, s.tokens, s.judged, s.good = float64(of.Events), float64(of.TokensOut), float64(p.Judged), float64(p.Good)
+	}
+	for kind, of := range times() {
+		edges[kind] = fillBuckets(all, r.Histograms.Series, kind, of)
+	}
+	return all, edges
+}
+
+// fillBuckets sets the buckets of a kind in each second. It returns their values.
+func fillBuckets(all []second, series []record.Point, kind int, of timed) []float64 {
+	seen := map[int64]bool{}
+	for _, p := range series {
+		for value := range of.points(p).Buckets() {
 			seen[value] = true
 		}
 	}
-	var edges []int64
-	for value := range seen {
-		edges = append(edges, value)
+	edges := slices.Sorted(maps.Keys(seen))
+	for _, p := range series {
+		for value, n := range of.points(p).Buckets() {
+			place, _ := slices.BinarySearch(edges, value)
+			all[p.Index].buckets[kind] = append(all[p.Index].buckets[kind], bucket{place, float64(n)})
+		}
 	}
-	slices.Sort(edges)
 	values := make([]float64, len(edges))
 	for i, edge := range edges {
 		values[i] = float64(edge)
 	}
-	for _, p := range r.Histograms.Series {
-		for value, n := range p.Latency.Buckets() {
-			place, _ := slices.BinarySearch(edges, value)
-			s := &all[p.Index]
-			s.buckets = append(s.buckets, bucket{place, float64(n)})
-		}
-	}
-	return all, values
+	return values
 }
 
 // An estimate is a figure, on the scale on which it is compared.
@@ -120,16 +157,16 @@ type estimate struct {
 // ofRun estimates each figure from one run.
 func ofRun(r report.Report, all []figure) []estimate {
 	seconds, values := secondsOf(r)
-	length := blockLength(seconds, values)
+	length := blockLength(seconds, values[latency])
 	n := float64(len(seconds))
 	errs := spread(seconds, values, length, all)
 	result := make([]estimate, len(all))
-	correlations := map[Unit]float64{} // what slows requests down slows all of them, so the percentile that shows it best stands for all
+	correlations := map[string]float64{} // what slows requests down slows all of them, so the percentile that shows it best stands for all of its kind
 	for _, f := range all {
-		correlations[f.unit] = max(correlations[f.unit], correlation(f.bySecond(seconds, values)))
+		correlations[f.group()] = max(correlations[f.group()], correlation(f.bySecond(seconds, values)))
 	}
 	for i, f := range all {
-		hidden, tau := beyondBlocks(correlations[f.unit], len(seconds), length)
+		hidden, tau := beyondBlocks(correlations[f.group()], len(seconds), length)
 		result[i] = estimate{
 			mean:    f.scale(f.whole(r)),
 			plain:   f.whole(r),
@@ -144,14 +181,14 @@ func ofRun(r report.Report, all []figure) []estimate {
 // spread returns the standard deviation of each figure by the moving-block bootstrap. It builds the run again and again
 // from blocks of this many seconds, taken from anywhere in it, so consecutive seconds stay together. The spread of the
 // figure over these builds is its error, as far as blocks show it: see beyondBlocks.
-func spread(seconds []second, values []float64, length int, all []figure) []float64 {
+func spread(seconds []second, v values, length int, all []figure) []float64 {
 	errs := make([]float64, len(all))
 	n := len(seconds)
 	if float64(n) < leastBlocks*float64(length) {
 		return errs
 	}
 	rng := rand.New(rand.NewPCG(uint64(n), 1)) // so that the same reports give the same result
-	s := sample{counts: make([]float64, len(values)), values: values}
+	s := newSample(v)
 	sums, squares, counted := make([]float64, len(all)), make([]float64, len(all)), make([]float64, len(all))
 	for range samples {
 		s.reset()
@@ -162,8 +199,8 @@ func spread(seconds []second, values []float64, length int, all []figure) []floa
 			}
 		}
 		for i, f := range all {
-			if v := f.scale(f.part(s)); !math.IsInf(v, 0) && !math.IsNaN(v) {
-				sums[i], squares[i], counted[i] = sums[i]+v, squares[i]+v*v, counted[i]+1
+			if x := f.scale(f.part(s)); !math.IsInf(x, 0) && !math.IsNaN(x) {
+				sums[i], squares[i], counted[i] = sums[i]+x, squares[i]+x*x, counted[i]+1
 			}
 		}
 	}
@@ -175,8 +212,8 @@ func spread(seconds []second, values []float64, length int, all []figure) []floa
 }
 
 // bySecond returns the figure of each single second that has one.
-func (f figure) bySecond(seconds []second, values []float64) []float64 {
-	s := sample{counts: make([]float64, len(values)), values: values}
+func (f figure) bySecond(seconds []second, v values) []float64 {
+	s := newSample(v)
 	var x []float64
 	for _, t := range seconds {
 		s.reset()
@@ -243,7 +280,7 @@ func blockLength(seconds []second, values []float64) int {
 	x := make([]float64, 0, n)
 	for _, s := range seconds {
 		sum, count := 0.0, 0.0
-		for _, b := range s.buckets {
+		for _, b := range s.buckets[latency] {
 			sum, count = sum+b.count*values[b.place], count+b.count
 		}
 		if count > 0 {

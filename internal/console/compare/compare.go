@@ -98,7 +98,7 @@ func (r Row) Change() float64 {
 
 // Compare compares two sides, figure by figure.
 func Compare(base, other Side) Result {
-	all := figures()
+	all := figuresOf(base, other)
 	a, b := estimates(base, all), estimates(other, all)
 	r := Result{Name: other.Name, Notes: []string{}}
 	for i, f := range all {

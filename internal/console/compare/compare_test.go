@@ -22,6 +22,9 @@ type virtual struct {
 	drift   float64       // of the seconds' medians, of the logarithm
 	memory  float64       // of these: 0 = none, 0.9 = a second is much like the one before
 	errors  float64       // share
+
+	events     int64         // of each answer; 0 = it comes in one piece
+	first, gap time.Duration // of these, on average
 }
 
 // report plays the run.
@@ -38,6 +41,7 @@ func (v virtual) report(rng *rand.Rand, worker string, start time.Time) report.R
 				sample.Status, sample.Class = 500, "status"
 			}
 			recorder.Sent()
+			v.stream(rng, recorder, &sample)
 			recorder.Done(sample)
 		}
 		beat.Record(recorder)

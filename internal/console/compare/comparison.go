@@ -28,6 +28,12 @@ type Summary struct {
 	Runs    []Run       `json:"runs"`
 	Latency Percentiles `json:"latency_ns"`
 
+	// Of answers in pieces. Absent if there were none.
+	FirstEvent Percentiles `json:"first_event_ns,omitzero"`
+	EventGap   Percentiles `json:"event_gap_ns,omitzero"`
+	Stream     Percentiles `json:"stream_ns,omitzero"`
+	PerToken   Percentiles `json:"per_token_ns,omitzero"`
+
 	// LowerBoundsAbove is the lowest of the runs' quantiles above which percentiles are lower bounds. Absent if there
 	// are none.
 	LowerBoundsAbove *float64 `json:"percentiles_are_lower_bounds_above,omitempty"`
@@ -41,7 +47,7 @@ type Run struct {
 	StartedAt time.Time `json:"started_at"`
 }
 
-// Percentiles are latencies in ns; of several runs the geometric means. All are 0 if nothing ended.
+// Percentiles are times in ns; of several runs the geometric means. All are 0 if nothing was measured.
 type Percentiles struct {
 	P50   int64 `json:"p50"`
 	P90   int64 `json:"p90"`
@@ -115,33 +121,36 @@ func (s Side) summary() Summary {
 			sum.Errors[class] = ErrorCount{e.Requests + n, e.Share + float64(n)/ended/float64(len(s.Runs))}
 		}
 	}
-	for _, p := range percentiles() {
-		*p.put(&sum.Latency) = s.mean(p.of)
+	for _, kind := range times() {
+		for _, p := range percentiles() {
+			*p.put(kind.put(&sum)) = s.mean(kind, p.of)
+		}
 	}
 	return sum
 }
 
 // mean returns the geometric mean of a percentile; for one run the percentile itself.
-func (s Side) mean(of func(record.Distribution) int64) int64 {
+func (s Side) mean(kind timed, of func(record.Distribution) int64) int64 {
 	if len(s.Runs) == 1 {
-		return of(s.Runs[0].Latency)
+		return of(kind.whole(s.Runs[0]))
 	}
 	sum := 0.0
 	for _, r := range s.Runs {
-		sum += math.Log(float64(of(r.Latency)))
+		sum += math.Log(float64(of(kind.whole(r))))
 	}
 	return int64(math.Round(math.Exp(sum / float64(len(s.Runs)))))
 }
 
-// timed tells whether any request ended.
-func (s Summary) timed() bool { return s.Latency.Max > 0 }
+// any tells whether anything was measured.
+func (p Percentiles) any() bool { return p.Max > 0 }
 
 // cell formats a percentile for people.
-func (s Summary) cell(p percentile) string {
-	if !s.timed() {
+func (s Summary) cell(kind timed, p percentile) string {
+	of := kind.put(&s)
+	if !of.any() {
 		return missing
 	}
-	return atLeast(Nanoseconds.text(float64(*p.put(&s.Latency))), s.LowerBoundsAbove != nil && p.quantile > *s.LowerBoundsAbove)
+	return atLeast(Nanoseconds.text(float64(*p.put(of))), kind.due && s.LowerBoundsAbove != nil && p.quantile > *s.LowerBoundsAbove)
 }
 
 // classes returns the names of all errors of these sides, the most frequent first.

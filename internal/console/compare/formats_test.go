@@ -99,7 +99,7 @@ func shown(t *testing.T, c Comparison, cells, text []string) {
 	if !slices.ContainsFunc(htmlRows(written(t, c, "html")), func(row []string) bool { return slices.Equal(row, cells) }) {
 		t.Errorf("html has no row %q", cells)
 	}
-	if page := strings.ReplaceAll(written(t, c, "markdown"), "**", ""); !strings.Contains(page, "| "+strings.Join(cells, " | ")+" |") {
+	if page := strings.NewReplacer("**", "", `\_`, "_").Replace(written(t, c, "markdown")); !strings.Contains(page, "| "+strings.Join(cells, " | ")+" |") {
 		t.Errorf("markdown has no row %q:\n%s", cells, page)
 	}
 	plain := regexp.MustCompile(` +`).ReplaceAllString(written(t, c, "text"), " ")
@@ -119,11 +119,14 @@ func comparisons() map[string]Comparison {
 	bound := 0.95
 	dropped.Runs[1].LowerBoundsAbove = &bound
 	base := a.side(rng, "base", 1, 0)
+	slow := feed()
+	slow.first = 150 * time.Millisecond
 	return map[string]Comparison{
 		"one":     New(base, b.side(rng, "other", 1, 1)),
 		"three":   New(a.side(rng, "a1,a2,a3", 3, 0), b.side(rng, "b1,b2,b3", 3, 1)),
 		"more":    New(base, b.side(rng, "b", 1, 1), bare, dropped),
 		"nothing": New(base, nothing),
+		"streams": New(feed().side(rng, "quick", 1, 0), slow.side(rng, "slow", 1, 1)),
 		"none":    New(nothing, nothing),
 	}
 }
@@ -135,7 +138,7 @@ func TestNumbersAreEqual(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			doc := parsed(t, c)
 			for _, r := range doc.Results {
-				if len(r.Figures) != len(figures()) {
+				if want := len(figuresOf(c.sides...)); len(r.Figures) != want {
 					t.Errorf("%d figures", len(r.Figures))
 				}
 				for _, f := range r.Figures {
@@ -299,7 +302,7 @@ func TestPageNeedsNothing(t *testing.T) {
 				t.Errorf("%s: the page has %q", name, no)
 			}
 		}
-		if len(page) > 100_000 || !strings.HasPrefix(style[0][1], ours.Style()) || strings.Count(page, "<svg") != 2 {
+		if len(page) > 100_000 || !strings.HasPrefix(style[0][1], ours.Style()) || strings.Count(page, "<svg") != 2*len(timesOf(c.Sides)) {
 			t.Errorf("%s: %d bytes", name, len(page))
 		}
 	}

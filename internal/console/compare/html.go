@@ -33,7 +33,9 @@ func HTML(w io.Writer, c Comparison) error {
 	for i := range c.Results {
 		m.figures(c, i)
 	}
-	m.latency(c)
+	for i, kind := range timesOf(c.Sides) {
+		m.times(c, kind, i == latency)
+	}
 	m.errors(c)
 	m.runs(c)
 	m.Raw("</main>\n</body>\n</html>\n")
@@ -101,14 +103,17 @@ func (m *markup) figures(c Comparison, i int) {
 	m.Raw("</section>\n")
 }
 
-// latency writes the picture of all curves, in two sizes, and the percentiles.
-func (m *markup) latency(c Comparison) {
-	m.Section("latency", "", "Latency")
-	m.Raw(`<p class="lead">From when a request was due</p>` + "\n")
-	const title = "Latency that a share of the requests did not exceed"
-	curves := c.curves()
+// times writes the picture of all curves of a kind of times, in two sizes, and the percentiles.
+func (m *markup) times(c Comparison, kind timed, ofRequests bool) {
+	m.Section(kind.name, "", kind.title)
+	m.Put(`<p class="lead">%s</p>`+"\n", kind.help)
+	title := kind.title + " that a share of them did not exceed"
+	if ofRequests {
+		title = kind.title + " that a share of the requests did not exceed"
+	}
+	curves := c.curves(kind)
 	m.Raw(`<figure><div class="large">` + svg.Percentiles(title, 960, curves) + `</div><div class="small">` + svg.Percentiles(title, 380, curves) + "</div></figure>\n")
-	m.table("numbers sides", "Percentiles of latency", percentileRows(c.Sides), "percentile", c.names()...)
+	m.table("numbers sides", "Percentiles of "+strings.ToLower(kind.title), percentileRows(kind, c.Sides), "percentile", c.names()...)
 	m.Raw("</section>\n")
 }
 

@@ -38,12 +38,15 @@ func Markdown(w io.Writer, c Comparison) error {
 		fmt.Fprintf(&b, "And %d more.\n\n", hidden)
 	}
 	sides := c.Sides[:min(len(c.Sides), maxMarkdownSides+1)]
-	columns := []string{"latency"}
+	columns := []string{""}
 	for _, s := range sides {
 		columns = append(columns, column(s))
 	}
-	table.Markdown(&b, maxMarkdownName, percentileRows(sides), columns...)
-	b.WriteByte('\n')
+	for _, kind := range timesOf(sides) {
+		columns[0] = strings.ToLower(kind.title)
+		table.Markdown(&b, maxMarkdownName, percentileRows(kind, sides), columns...)
+		b.WriteByte('\n')
+	}
 	if rows, hidden := errorRows(sides); len(rows) > 0 {
 		columns[0] = "failed"
 		table.Markdown(&b, maxMarkdownName, rows, columns...)

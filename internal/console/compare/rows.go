@@ -32,12 +32,12 @@ func (r Result) rows() []table.Row {
 }
 
 // percentileRows returns the percentiles, with a cell for each side.
-func percentileRows(sides []Summary) []table.Row {
+func percentileRows(kind timed, sides []Summary) []table.Row {
 	var all []table.Row
 	for _, p := range percentiles() {
 		row := table.Row{Name: p.name}
 		for _, s := range sides {
-			row.Cells = append(row.Cells, table.Cell{Text: s.cell(p)})
+			row.Cells = append(row.Cells, table.Cell{Text: s.cell(kind, p)})
 		}
 		all = append(all, row)
 	}

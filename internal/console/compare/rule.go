@@ -18,14 +18,11 @@ type Rule struct {
 
 // ParseRule reads a rule: a figure, > or <, and a difference in percent; for shares in percentage points.
 func ParseRule(text string) (Rule, error) {
-	m := regexp.MustCompile(`^\s*([a-z]+(?::[a-z]+(?:\([0-9.]+\))?)?)\s*([<>])\s*([+-]?[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%\s*$`).FindStringSubmatch(text)
+	m := regexp.MustCompile(`^\s*([a-z_]+(?::[a-z]+(?:\([0-9.]+\))?)?)\s*([<>])\s*([+-]?[0-9]{1,6}(?:\.[0-9]{1,6})?)\s*%\s*$`).FindStringSubmatch(text)
 	if m == nil {
 		return Rule{}, fmt.Errorf("%.60q: write a figure, > or <, and a difference in percent, such as 'latency:p(99)>+10%%'", text)
 	}
-	name := m[1]
-	if name == "latency:med" {
-		name = "latency:p(50)"
-	}
+	name := canonical(m[1])
 	var names []string
 	known := false
 	for _, f := range figures() {
@@ -41,17 +38,36 @@ func ParseRule(text string) (Rule, error) {
 	return Rule{Text: strings.TrimSpace(text), name: name, above: m[2] == ">", bound: percent / 100}, nil
 }
 
+// canonical returns the name of a figure that has other names in thresholds.
+func canonical(name string) string {
+	of, aggregate, _ := strings.Cut(name, ":")
+	if other := map[string]string{"ttft": "first_event", "itl": "event_gap", "tpot": "per_token"}[of]; other != "" {
+		of = other
+	}
+	if aggregate == "med" {
+		aggregate = "p(50)"
+	}
+	if aggregate == "" {
+		return of
+	}
+	return of + ":" + aggregate
+}
+
 // Judge applies the rule to a result. A rule without an interval fails the comparison too: a service that answers
 // nothing has none.
 func (r Rule) Judge(result Result) Condition {
 	c := Condition{Other: result.Name, FailOn: r.Text, Result: Undecided}
+	for _, f := range figures() {
+		if f.name == r.name {
+			c.Why = f.of.lack() // unless the sides have it
+		}
+	}
 	for _, row := range result.Rows {
 		if row.Name != r.name {
 			continue
 		}
 		change := row.Change()
-		if row.Difference == nil || math.IsNaN(change) {
-			c.Why = row.Why
+		if c.Why = row.Why; row.Difference == nil || math.IsNaN(change) {
 			break
 		}
 		c.Difference, c.Interval, c.Result = &change, row.Difference, r.judge(change, *row.Difference)

@@ -19,7 +19,9 @@ func Text(w io.Writer, c Comparison) error {
 		printable.Fprintf(&b, "base        %s, %s\nother       %s, %s\n\n", base.Name, base.runs(), other.Name, other.runs())
 		textFigures(&b, r)
 		textErrors(&b, base, other)
-		textPercentiles(&b, base, other)
+		for _, kind := range timesOf([]Summary{base, other}) {
+			textPercentiles(&b, kind, base, other)
+		}
 		b.WriteByte('\n')
 		notes := c.notes(i)
 		for _, note := range notes {
@@ -40,10 +42,14 @@ func Text(w io.Writer, c Comparison) error {
 }
 
 func textFigures(b *bytes.Buffer, r Result) {
-	printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", "", "base", "other", "difference", "95 % interval, of all rows together")
+	width := 15
+	for _, row := range r.Rows {
+		width = max(width, len(row.Name))
+	}
+	printable.Fprintf(b, "%-*s%12s%12s%13s   %s\n", width, "", "base", "other", "difference", "95 % interval, of all rows together")
 	for _, row := range r.rows() {
 		cells := row.Cells
-		printable.Fprintf(b, "%-15s%12s%12s%13s   %s\n", row.Name, cells[0].Text, cells[1].Text, cells[2].Text, cells[3].Text)
+		printable.Fprintf(b, "%-*s%12s%12s%13s   %s\n", width, row.Name, cells[0].Text, cells[1].Text, cells[2].Text, cells[3].Text)
 	}
 }
 
@@ -64,12 +70,13 @@ func textErrors(b *bytes.Buffer, base, other Summary) {
 }
 
 // textPercentiles writes the curves of both sides over one another, turned by 90°: a line for each percentile.
-func textPercentiles(b *bytes.Buffer, base, other Summary) {
-	if !base.timed() && !other.timed() {
+func textPercentiles(b *bytes.Buffer, kind timed, base, other Summary) {
+	ofBase, ofOther := kind.put(&base), kind.put(&other)
+	if !ofBase.any() && !ofOther.any() {
 		return
 	}
 	const width = 38
-	low, high := span(base, other)
+	low, high := span(*ofBase, *ofOther)
 	place := func(ns int64) int {
 		if ns <= 0 {
 			return -1
@@ -77,10 +84,10 @@ func textPercentiles(b *bytes.Buffer, base, other Summary) {
 		return int(math.Round(math.Log(float64(ns)/low) / math.Log(high/low) * (width - 1)))
 	}
 	from, to := Nanoseconds.text(low), Nanoseconds.text(high)
-	printable.Fprintf(b, "\n%-15s%12s%12s   %s%*s\n", "latency", "base ○", "other ●", from, width-len([]rune(from)), to)
+	printable.Fprintf(b, "\n%-15s%12s%12s   %s%*s\n", strings.ToLower(kind.title), "base ○", "other ●", from, width-len([]rune(from)), to)
 	for _, p := range percentiles() {
 		line := []rune(strings.Repeat("·", width))
-		from, to := place(*p.put(&base.Latency)), place(*p.put(&other.Latency))
+		from, to := place(*p.put(ofBase)), place(*p.put(ofOther))
 		if from >= 0 {
 			line[from] = '○'
 		}
@@ -90,17 +97,17 @@ func textPercentiles(b *bytes.Buffer, base, other Summary) {
 		if from >= 0 && from == to {
 			line[to] = '◉'
 		}
-		printable.Fprintf(b, "%-15s%12s%12s   %s\n", p.name, base.cell(p), other.cell(p), string(line))
+		printable.Fprintf(b, "%-15s%12s%12s   %s\n", p.name, base.cell(kind, p), other.cell(kind, p), string(line))
 	}
 }
 
-// span returns the range of the percentiles of these sides, in ns, widened on the logarithmic scale to the next 1, 2 or
+// span returns the range of these percentiles, in ns, widened on the logarithmic scale to the next 1, 2 or
 // 5.
-func span(sides ...Summary) (low, high float64) {
+func span(all ...Percentiles) (low, high float64) {
 	low, high = math.Inf(1), 0
-	for _, s := range sides {
+	for _, of := range all {
 		for _, p := range percentiles() {
-			if ns := float64(*p.put(&s.Latency)); ns > 0 {
+			if ns := float64(*p.put(&of)); ns > 0 {
 				low, high = min(low, ns), max(high, ns)
 			}
 		}

@@ -21,6 +21,9 @@ type simulated struct {
 	d  time.Duration
 	on time.Time // when it began
 
+	first time.Duration // the first event of an answer comes so long after a server begins with it; 0 = answers come in one piece
+	goal  time.Duration // an answer is good if its first event came within this
+
 	pause time.Duration // each request is followed by another one, this long after its answer; 0 = by none
 	later []time.Time   // when these are due
 
@@ -45,8 +48,8 @@ type simulated struct {
 }
 
 type end struct {
-	at, due time.Time
-	worker  int
+	at, due, begin time.Time
+	worker         int
 }
 
 func newSimulated(c int, d time.Duration) *simulated {
@@ -130,7 +133,7 @@ func (s *simulated) fire(until time.Time) {
 			begin = s.free[server]
 		}
 		s.free[server] = begin.Add(s.d)
-		s.ends = append(s.ends, end{s.free[server], due, worker})
+		s.ends = append(s.ends, end{s.free[server], due, begin, worker})
 		if follows {
 			s.now[worker].Counts.Followed++
 		} else {
@@ -151,8 +154,27 @@ func (s *simulated) fire(until time.Time) {
 		in.Counts.Completed++
 		in.Latency.Record(int64(e.at.Sub(e.due)))
 		in.Service.Record(int64(e.at.Sub(e.due)))
+		s.stream(in, e)
 	}
 	s.ends = left
+}
+
+// stream records the events of an answer that ended, if there are any: one at its begin and one at its end.
+func (s *simulated) stream(in *record.Snapshot, e end) {
+	if s.first == 0 {
+		return
+	}
+	first := e.begin.Add(s.first)
+	in.Streams.Answers++
+	in.Streams.Events += 2
+	in.Streams.FirstEvent.Record(int64(first.Sub(e.due)))
+	in.Streams.Service.Record(int64(first.Sub(e.due)))
+	in.Streams.Gap.Record(int64(e.at.Sub(first)))
+	in.Streams.Stream.Record(int64(e.at.Sub(e.due)))
+	in.Counts.Judged++
+	if first.Sub(e.due) <= s.goal {
+		in.Counts.Good++
+	}
 }
 
 // publish ends the interval.
@@ -226,6 +248,30 @@ func TestDriverFindsCapacity(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestDriverFindsCapacityOfStreams asserts that a search by thresholds on answers in pieces, or by goals, finds how many a server can
+// write: 40 at a time, of half a second each, are 80 a second. What a queue may add in a probe before the limit is missed is part
+// of the bound.
+func TestDriverFindsCapacityOfStreams(t *testing.T) {
+	for _, slo := range []string{"first_event:p(95)<150ms", "ttft:p(99)<150ms", "stream:p(95)<550ms", "goodput:rate>=95%"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSimulated(40, 500*time.Millisecond)
+			s.first, s.goal = 100*time.Millisecond, 150*time.Millisecond
+			r, err := s.searchFor(t, 5*time.Second, Plan{From: 25, To: 1000}, slo)
+			if err != nil || r.End != Found || r.Rate < 80/1.03 || r.Rate > 80*1.03*1.02 || r.Failed < 80 {
+				t.Errorf("%s: %v, %+v", slo, err, r)
+			}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) { // gaps are the same at any rate: no rate misses them
+		s := newSimulated(40, 500*time.Millisecond)
+		s.first = 100 * time.Millisecond
+		r, err := s.searchFor(t, 5*time.Second, Plan{From: 25, To: 60}, "event_gap:max<410ms", "events:rate>1/s")
+		if err != nil || r.End != AboveTo || r.Rate != 60 {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
 }
 
 // TestDriverOfFlows: with two requests in each flow, the rates are still those of requests. No probe begins while flows of

@@ -335,8 +335,13 @@ func (r read) before(places map[string]int64) bool {
 // read reads the merged points in the seconds [from, to), the points that are not merged yet, and the workers'
 // places.
 func (j *judge) read(ctx context.Context, s *run.State, from, to int64) (merged, open []record.Point, places map[string]int64, err error) {
-	latency := slices.ContainsFunc(j.thresholds, func(t threshold.Threshold) bool { return t.Metric == "latency" })
-	fields := record.Pages(from, to, j.width, latency)
+	var metrics []string
+	for _, t := range j.thresholds {
+		if !slices.Contains(metrics, t.Metric) {
+			metrics = append(metrics, t.Metric)
+		}
+	}
+	fields := record.Pages(from, to, j.width, metrics...)
 	pages := len(fields)
 	for _, w := range s.Workers {
 		fields = append(fields, w.Process())

@@ -39,6 +39,7 @@ type Settings struct {
 	events             int
 	first, gap, jitter time.Duration
 	stalls             map[int]time.Duration // before event n, from 1
+	slots              slots                 // for streams that are written at a time
 }
 
 // Parse reads settings of Events or Tokens, such as "first=200ms,events=50,gap=20ms±5ms,stall=10:2s,form=lines". An
@@ -83,14 +84,20 @@ func (s *Settings) set(name, value string) (err error) {
 		if s.events, err = strconv.Atoi(value); err != nil || s.events < 0 || s.events > MaxEvents {
 			err = fmt.Errorf("%s=%.20s: give a number from 0 to %d", name, value, MaxEvents)
 		}
+	case name == "at-once":
+		n, wrong := strconv.Atoi(value)
+		if wrong != nil || n < 1 || n > MaxAtOnce {
+			return fmt.Errorf("at-once=%.20s: give a number from 1 to %d", value, MaxAtOnce)
+		}
+		s.slots = newSlots(n)
 	case name == "form" && s.of == Events:
 		if s.form = value; contentType(value) == "" {
 			err = fmt.Errorf("form=%.20s: use sse, lines or chunks", value)
 		}
 	case s.of == Events:
-		err = fmt.Errorf("there is no setting %.20q; use first, events, gap, stall and form", name)
+		err = fmt.Errorf("there is no setting %.20q; use first, events, gap, stall, at-once and form", name)
 	default:
-		err = fmt.Errorf("there is no setting %.20q; use first, tokens, gap and stall", name)
+		err = fmt.Errorf("there is no setting %.20q; use first, tokens, gap, stall and at-once", name)
 	}
 	return err
 }
@@ -148,6 +155,14 @@ type pace struct {
 	settings *Settings
 	n        int
 	due      time.Duration
+}
+
+// over returns when the stream is over by its schedule: with its last event, or now if it is cut before that.
+func (p *pace) over(ready time.Time) time.Time {
+	if end := ready.Add(p.due); p.n == p.settings.events && end.Before(time.Now()) {
+		return end
+	}
+	return time.Now()
 }
 
 // next returns when the next event is due.

@@ -38,11 +38,11 @@ func TestParseRefuses(t *testing.T) {
 		many += fmt.Sprintf(",stall=%d:1s", n+1)
 	}
 	for _, c := range []struct{ text, of, want string }{
-		{"", Events, `there is no setting ""; use first, events, gap, stall and form`},
-		{"events=5,", Events, `there is no setting ""; use first, events, gap, stall and form`},
-		{"tokens=5", Events, `there is no setting "tokens"; use first, events, gap, stall and form`},
-		{"events=5", Tokens, `there is no setting "events"; use first, tokens, gap and stall`},
-		{"tokens=5,form=lines", Tokens, `there is no setting "form"; use first, tokens, gap and stall`},
+		{"", Events, `there is no setting ""; use first, events, gap, stall, at-once and form`},
+		{"events=5,", Events, `there is no setting ""; use first, events, gap, stall, at-once and form`},
+		{"tokens=5", Events, `there is no setting "tokens"; use first, events, gap, stall, at-once and form`},
+		{"events=5", Tokens, `there is no setting "events"; use first, tokens, gap, stall and at-once`},
+		{"tokens=5,form=lines", Tokens, `there is no setting "form"; use first, tokens, gap, stall and at-once`},
 		{"first=1s", Events, "there is no number of events; write events=50"},
 		{"first=1s", Tokens, "there is no number of tokens; write tokens=50"},
 		{"events=5,events=6", Events, "events is given twice; leave one out"},
@@ -62,9 +62,12 @@ func TestParseRefuses(t *testing.T) {
 		{"stall=1:2s,stall=1:3s", Events, "stall=1 is given twice; leave one out"},
 		{"events=5,stall=6:2s", Events, "stall=6: there are only 5 events"},
 		{many, Events, "stall=101:1s: give at most 100 stalls"},
+		{"events=5,at-once=0", Events, "at-once=0: give a number from 1 to 100000"},
+		{"tokens=5,at-once=many", Tokens, "at-once=many: give a number from 1 to 100000"},
+		{"events=5,at-once=100001", Events, "at-once=100001: give a number from 1 to 100000"},
 		{"events=5,form=xml", Events, "form=xml: use sse, lines or chunks"},
 		{"events=5,form=", Events, "form=: use sse, lines or chunks"},
-		{strings.Repeat("x", 1<<20), Events, `there is no setting "xxxxxxxxxxxxxxxxxxxx"; use first, events, gap, stall and form`},
+		{strings.Repeat("x", 1<<20), Events, `there is no setting "xxxxxxxxxxxxxxxxxxxx"; use first, events, gap, stall, at-once and form`},
 	} {
 		if _, err := Parse(c.text, c.of); err == nil || err.Error() != c.want {
 			t.Errorf("%.60q: %v, want %s", c.text, err, c.want)

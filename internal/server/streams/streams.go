@@ -16,6 +16,7 @@
 package streams
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"time"
@@ -75,19 +76,24 @@ func (s *Settings) reply(r *http.Request, log *Log, says *script) site.Reply {
 	path := r.RequestURI
 	reply.Stream = func(arrived, ready time.Time, out site.Out) error {
 		a := log.begin(path, arrived)
-		err := s.play(ready, a, says, out)
+		err := s.play(r.Context(), ready, a, says, out)
 		a.end(err == nil)
 		return err
 	}
 	return reply
 }
 
-// play writes a stream. Its events are due from ready on.
-func (s *Settings) play(ready time.Time, a *answer, says *script, out site.Out) error {
+// play writes a stream. Its events are due from ready on, or from when it has a slot.
+func (s *Settings) play(client context.Context, ready time.Time, a *answer, says *script, out site.Out) error {
 	if err := out.Send(says.begin); err != nil { // the head of the answer leaves with it
 		return err
 	}
+	ready, err := s.slots.take(client, ready)
+	if err != nil {
+		return err
+	}
 	p, piece := pace{settings: s}, make([]byte, 0, 512)
+	defer func() { s.slots.free(p.over(ready)) }()
 	for n := 1; n <= s.events; n++ {
 		piece = says.token(piece[:0], n)
 		if err := out.Wait(ready.Add(p.next())); err != nil {

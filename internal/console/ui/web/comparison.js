@@ -60,6 +60,6 @@ function meaning({ interval, why, unit, figure: name }) {
   if (!interval) return ["", why ?? ""];
   if (interval.low <= 0 && interval.high >= 0) return ["", "no difference was found"];
   const less = interval.high < 0;
-  const better = unit === "ns" || unit === "share" ? less : !less;
+  const better = unit === "ns" || (unit === "share" && name !== "goodput:rate") ? less : !less;
   return [better ? "better" : "worse", unit === "ns" ? (less ? "faster" : "slower") : less ? "lower" : "higher"];
 }

@@ -5,7 +5,7 @@ import { controls } from "./controls.js";
 import { counts } from "./counts.js";
 import { element } from "./dom.js";
 import { events } from "./events.js";
-import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime } from "./lines.js";
+import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime, streamsOverTime } from "./lines.js";
 import { samplePanel } from "./samples.js";
 import { slowSamples } from "./slow.js";
 import { tiles } from "./tiles.js";
@@ -22,6 +22,15 @@ export function runView(root, name, tell) {
   const answers = element("div", "pair");
   const plots = [requests, latency, percentiles, errors].map(plotted);
   overTime.append(plots[0].box, plots[1].box);
+  let streamed = false; // the charts of answers in pieces are there
+  const stream = ({ report }) => {
+    if (streamed || !report.streams) return;
+    streamed = true;
+    for (const plot of streams.map(plotted)) {
+      plots.push(plot);
+      overTime.append(plot.box);
+    }
+  };
   const asked = new Map(); // the charts of queries, by name
   const ask = ({ report }) => {
     for (const q of report.queries ?? []) {
@@ -49,6 +58,7 @@ export function runView(root, name, tell) {
   return {
     show: (frame) => {
       newest = frame;
+      stream(frame);
       ask(frame);
       [...parts, ...plots, slow].forEach((p) => p.show(frame));
     },
@@ -75,6 +85,12 @@ const requests = {
   options: requestsOverTime,
 };
 const latency = { name: "latency", title: "Latency over time", hint: "Percentiles of each point, from the time a request was due to its end.", empty: whyNothing, options: latencyOverTime };
+const streams = [["first-event", "first_event", "First event over time", "Percentiles of each point, from the time a request was due to the first event of its answer. An answer counts when it has ended."],
+  ["event-gap", "event_gap", "Event gap over time", "Percentiles of each point, between consecutive events of an answer."]].map(([name, member, title, hint]) => ({
+  name, title, hint,
+  empty: ({ report }) => (report.series.some((s) => s.streams?.[member + "_ns"].p50) ? "" : "There are no points over time yet."),
+  options: (frame, time) => streamsOverTime(frame, time, member),
+}));
 const mostQueries = 20;
 const query = ({ name, promql }) => ({
   name: "query", title: `Query ${name} over time`, hint: promql,

@@ -34,25 +34,37 @@ export function requestsOverTime({ report, marks }, time) {
 }
 
 // latencyOverTime shows the percentiles of each point that it has.
-export function latencyOverTime({ report, marks }, time) {
+export function latencyOverTime(drawing, time) {
+  const [first] = drawing.report.series;
+  return percentilesOverTime("latency", drawing, time, percents.filter(([, member]) => !first || member + "_ns" in first), (s, member) => s[member + "_ns"]);
+}
+
+// streamsOverTime shows the same of a time of answers in pieces: first_event or event_gap.
+export function streamsOverTime(drawing, time, name) {
+  return percentilesOverTime(name.replace("_", " "), drawing, time, percents, (s, member) => s.streams?.[name + "_ns"][member]);
+}
+
+const percents = [["p50", "p50"], ["p90", "p90"], ["p99", "p99"], ["p99.9", "p999"]];
+
+// percentilesOverTime shows percentiles of each point: names and members, of which of(point, member) is the value.
+function percentilesOverTime(what, { report, marks }, time, all, of) {
   const series = report.series;
-  const all = [["p50", "p50_ns"], ["p90", "p90_ns"], ["p99", "p99_ns"], ["p99.9", "p999_ns"]].filter(([, member]) => !series[0] || member in series[0]);
   return {
-    label: "Percentiles of latency over time",
+    label: `Percentiles of ${what} over time`,
     x: time.middle,
-    series: all.map(([name, member]) => ({ name, member, values: series.map((s) => s[member] || null) })),
+    series: all.map(([name, member]) => ({ name, member, values: series.map((s) => of(s, member) || null) })),
     at: (i) => time.times[i],
     value: duration,
     together: "time",
     options: () => ({
       scales: { x: time.scale(), y: { distr: 3, range: logRange } },
       axes: [timeAxis(), latencyAxis()],
-      series: ({ member }) => ({ stroke: colour("--" + member.replace("_ns", "")), width: 1.5 }),
+      series: ({ member }) => ({ stroke: colour("--" + member), width: 1.5 }),
       hooks: { draw: [drawMarks(marks, false)] },
     }),
     table: {
-      caption: "Percentiles of latency over time", columns: ["time", ...all.map(([name]) => name)],
-      rows: () => series.map((s, i) => [time.times[i], ...all.map(([, member]) => (s[member] ? duration(s[member]) : "–"))]),
+      caption: `Percentiles of ${what} over time`, columns: ["time", ...all.map(([name]) => name)],
+      rows: () => series.map((s, i) => [time.times[i], ...all.map(([, member]) => (of(s, member) ? duration(of(s, member)) : "–"))]),
     },
   };
 }

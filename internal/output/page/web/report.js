@@ -1,6 +1,6 @@
 import { chart } from "./chart.js";
 import { heatMap } from "./heat.js";
-import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime } from "./lines.js";
+import { errorsOverTime, latencyByPercentile, latencyOverTime, queryOverTime, requestsOverTime, streamsOverTime } from "./lines.js";
 import { listMarks } from "./marks.js";
 import { openSamples } from "./opened.js";
 import { timeline } from "./timeline.js";
@@ -12,6 +12,8 @@ const time = timeline(drawing.report);
 const draws = {
   requests: () => requestsOverTime(drawing, time),
   latency: () => latencyOverTime(drawing, time),
+  "first-event": () => streamsOverTime(drawing, time, "first_event"),
+  "event-gap": () => streamsOverTime(drawing, time, "event_gap"),
   percentiles: () => latencyByPercentile(drawing),
   heat: (figure) => heatMap(drawing, time, figure.querySelector(".scale")),
   errors: () => errorsOverTime(drawing, time),
