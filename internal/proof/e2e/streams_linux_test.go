@@ -28,20 +28,26 @@ type streamed struct {
 
 // A streamedAnswer is a line of the target's log.
 type streamedAnswer struct {
+	Path    string  `json:"path"`
 	Arrival int64   `json:"arrival_ns"`
 	Events  []int64 `json:"events_ns"`
 	Whole   bool    `json:"whole"`
 }
 
-// stream runs two workers against a target whose answers come in pieces.
-func stream(t *testing.T, path string, target, args []string) streamed {
+// stream runs two workers against a target whose answers come in pieces. Meanwhile others, at the address of the target, may
+// read it too.
+func stream(t *testing.T, path string, target, args []string, others ...func(address string)) streamed {
 	t.Helper()
 	b := &bed{t: t, redis: redistest.Start(t)}
 	address, file := "127.0.0.1:"+strconv.Itoa(redistest.FreePort(t)), filepath.Join(t.TempDir(), "events.jsonl")
 	server := b.operator(slices.Concat([]string{"target", "--listen", address, "-o", "json", "--event-log", file}, target)...)
 	server.says("counting at ")
 	args = slices.Concat(steadfast(), []string{"--url", "http://" + address + path, "--min-workers", "2"}, args)
-	for _, p := range []*process{b.worker("x", args...), b.worker("x", args...)} {
+	workers := []*process{b.worker("x", args...), b.worker("x", args...)}
+	for _, read := range others {
+		read(address)
+	}
+	for _, p := range workers {
 		p.wait(0)
 	}
 	s := streamed{t: t, report: b.report("x")}
