@@ -25,12 +25,10 @@ func streams(ctx context.Context, b *bench, s *section) error {
 		if err != nil {
 			return err
 		}
-		ours, whole := streamed(b), wholeAnswers(b, c.perSecond)
+		ours := streamed(b)
 		all := []tool{ours, peer}
-		if err := whole.locate(ctx); err != nil {
-			s.fail(whole.name, err)
-		} else {
-			all = append(all, whole)
+		if k6, ok := b.find("k6"); ok {
+			all = append(all, wholeAnswers(b, k6, c.perSecond))
 		}
 		// An answer lasts a second, as those of language models do at least. The request is part of its cost.
 		endpoint := endpointOptions{speaks: speakEvents, events: c.perSecond, gap: time.Second / time.Duration(c.perSecond)}
@@ -39,17 +37,24 @@ func streams(ctx context.Context, b *bench, s *section) error {
 			return err
 		}
 		perCore := func(s shot) float64 { return 1e6 / s.micros() / float64(c.perSecond) }
-		var table [][]string
-		for _, r := range rounds {
-			table = append(table, []string{r.name, spannedThousands(of(r.turns, shot.perSecond)), spanned(of(r.turns, shot.micros), "%.1f"),
-				spannedThousands(of(r.turns, perCore)), times(ratio(rounds, perCore, r.name, peer.name)), spanned(of(r.turns, shot.mebibytes), "%.0f"),
-				fmt.Sprintf("%.0f / %.0f", of(r.turns, shot.clientShare).median(), of(r.turns, shot.endpointShare).median())})
-		}
-		s.table([]string{"", "events/s", "CPU, µs an event", "streams a core", "to " + peer.name, "peak memory, MiB", "busy, %: client / endpoint"}, table)
+		streamsTable(s, rounds, perCore, peer.name)
 		s.atLeast(fmt.Sprintf("%s, streams per core with %d events a second to those of %s", ours.name, c.perSecond, peer.name),
 			ratio(rounds, perCore, ours.name, peer.name), c.least, "%.2f")
 	}
 	return nil
+}
+
+// streamsTable adds a table of all contenders. perCore is how many streams a core can hold.
+func streamsTable(s *section, rounds contest[shot], perCore func(shot) float64, peer string) {
+	var table [][]string
+	for _, r := range rounds {
+		table = append(table, []string{
+			r.name, spannedThousands(of(r.turns, shot.perSecond)), spanned(of(r.turns, shot.micros), "%.1f"),
+			spannedThousands(of(r.turns, perCore)), times(ratio(rounds, perCore, r.name, peer)), spanned(of(r.turns, shot.mebibytes), "%.0f"),
+			fmt.Sprintf("%.0f / %.0f", of(r.turns, shot.clientShare).median(), of(r.turns, shot.endpointShare).median()),
+		})
+	}
+	s.table([]string{"", "events/s", "CPU, µs an event", "streams a core", "to " + peer, "peak memory, MiB", "busy, %: client / endpoint"}, table)
 }
 
 // streamed is loadworker with as many answers at a time as there are connections. It reports as many events as were sent.
@@ -73,8 +78,7 @@ func streamed(b *bench) tool {
 }
 
 // wholeAnswers is k6 without an extension: it reads the answers and sees no events, so it does less than the others.
-func wholeAnswers(b *bench, events int) tool {
-	t := k6(b)
+func wholeAnswers(b *bench, t tool, events int) tool {
 	t.name = "k6, whole answers"
 	t.args = func(l load) []string {
 		return []string{"run", "-q", "-e", "URL=" + l.url, "-e", fmt.Sprint("VUS=", l.connections), "-e", fmt.Sprint("SECONDS=", l.seconds()), b.file("k6sse.js")}

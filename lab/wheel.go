@@ -42,8 +42,10 @@ func newWheel(events int, gap time.Duration) *wheel {
 	}
 }
 
-// begin begins an answer. Its first event is due within a gap.
+// begin begins an answer. Its first event is due within a gap. What was due before is not: the wheel stands still without
+// answers.
 func (w *wheel) begin(l *loop, fd int) {
+	w.turn(l)
 	l.send(fd, []byte(eventsHead))
 	const golden = 0.6180339887498949 // multiples of it are spread evenly in [0, 1)
 	at := float64(w.placed) * golden
