@@ -109,31 +109,42 @@ func (p *tap) answers(t *testing.T) (all []tappedAnswer) {
 	lines := slices.Clone(p.lines)
 	p.mu.Unlock()
 	for _, l := range lines {
-		l.mu.Lock()
-		asked, answered := slices.Clone(l.asked), slices.Clone(l.answered)
-		l.mu.Unlock()
-		play := &replay{pieces: answered}
-		for r := bufio.NewReaderSize(play, 64<<10); ; {
-			if _, err := r.Peek(1); err != nil {
-				break
-			}
-			a := tappedAnswer{}
-			for _, piece := range asked {
-				if piece.at.Before(play.at) {
-					a.asked = piece.at // the last one before the answer
-				}
-			}
-			response, err := http.ReadResponse(r, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := a.read(response.Body, play); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, a)
+		passed, err := l.answers()
+		if err != nil {
+			t.Fatal(err)
 		}
+		all = append(all, passed...)
 	}
 	return all
+}
+
+// answers reads the answers that passed on the connection.
+func (l *tappedLine) answers() (all []tappedAnswer, err error) {
+	l.mu.Lock()
+	asked, play := slices.Clone(l.asked), &replay{pieces: slices.Clone(l.answered)}
+	l.mu.Unlock()
+	r := bufio.NewReaderSize(play, 64<<10)
+	for {
+		if _, err := r.Peek(1); err != nil {
+			return all, nil
+		}
+		a := tappedAnswer{}
+		for _, piece := range asked {
+			if piece.at.Before(play.at) {
+				a.asked = piece.at // the last one before the answer
+			}
+		}
+		response, err := http.ReadResponse(r, nil)
+		if err != nil {
+			return nil, err
+		}
+		err = a.read(response.Body, play)
+		_ = response.Body.Close() // there is no connection
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, a)
+	}
 }
 
 // A replay gives the pieces again, one a read, and knows when the last one passed.
