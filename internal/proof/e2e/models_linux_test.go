@@ -126,12 +126,28 @@ func (m modelRun) timed() {
 	alike(m.t, says("stream"), r.Stream, stream, true)
 	alike(m.t, says("TPOT"), r.Tokens.PerToken, perToken, false)
 	m.good(first)
+	m.adds()
 	if !acceptance() {
 		return
 	}
 	most, late := 13*time.Millisecond, 2*time.Millisecond // late: timers, and the hops of the proxy
 	if gap := time.Duration(r.EventGap.P50); gap < modelGap-late || gap > most+late {
 		m.t.Errorf("%s: ITL p50 %v at a server with 10 ms ±30 %%", m.name, gap)
+	}
+}
+
+// adds checks that times add up: from the first token to the last there are all gaps, and TPOT for each token but one. Answers
+// to the same request have as many tokens.
+func (m modelRun) adds() {
+	m.t.Helper()
+	r := m.report.Streams
+	between := r.Stream.Mean - r.FirstEvent.Mean
+	for what, sum := range map[string]int64{
+		"gaps": r.EventGap.Mean * (r.Events - r.Answers) / r.Answers, "TPOT": r.Tokens.PerToken.Mean * (m.tapped[0].out - 1),
+	} {
+		if off := time.Duration(sum - between); off.Abs() > time.Duration(r.Stream.Mean/250) { // buckets of histograms
+			m.t.Errorf("%s: %s add up to %v, from first to last token it is %v", m.name, what, time.Duration(sum), time.Duration(between))
+		}
 	}
 }
 
