@@ -39,6 +39,8 @@ type endpointOptions struct {
 	http2             bool          // serve HTTP/2, without TLS from the first byte on
 	grpc              bool          // serve calls of gRPC, over HTTP/2 without TLS
 	stamped           bool          // requests arrive when the kernel receives them, not when the endpoint reads them
+	events            int           // of an answer, with speakEvents
+	gap               time.Duration // between two of them
 }
 
 // AddFlags defines the flags that set the options. args writes the options as flags.
@@ -51,11 +53,14 @@ func (o *endpointOptions) AddFlags(f *flag.FlagSet) {
 	f.DurationVar(&o.stallFor, "stall-for", 0, "")
 	f.BoolVar(&o.stamped, "stamped", false, "")
 	f.StringVar(&o.speaks, "speaks", "", "")
+	f.IntVar(&o.events, "events", 1, "")
+	f.DurationVar(&o.gap, "gap", 0, "")
 }
 
 func (o *endpointOptions) args() []string {
 	return []string{"endpoint", fmt.Sprint("-tls=", o.tls), fmt.Sprint("-three=", o.three), fmt.Sprint("-stall-at=", o.stallAt), fmt.Sprint("-stall-for=", o.stallFor),
-		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2), "-speaks=" + o.speaks, fmt.Sprint("-grpc=", o.grpc)}
+		fmt.Sprint("-stamped=", o.stamped), fmt.Sprint("-http2=", o.http2), "-speaks=" + o.speaks, fmt.Sprint("-grpc=", o.grpc),
+		fmt.Sprint("-events=", o.events), fmt.Sprint("-gap=", o.gap)}
 }
 
 // endpointPart is the process.

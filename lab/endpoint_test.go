@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -183,5 +184,37 @@ func TestSilentEndpoint(t *testing.T) {
 	e, _ := listening(t, endpointOptions{})
 	if _, err := e.line(t.Context(), "first ", time.Millisecond); err == nil || !strings.Contains(err.Error(), `"first"`) {
 		t.Errorf("nobody has fired: %v", err)
+	}
+}
+
+// TestEvents checks that an endpoint sends all events of its answers, each a gap after the one before, and counts them.
+func TestEvents(t *testing.T) {
+	const answers, events, gap = 5, 7, 3 * time.Millisecond
+	e, address := listening(t, endpointOptions{speaks: speakEvents, events: events, gap: gap})
+	var took time.Duration
+	for range answers {
+		time.Sleep(events * gap) // a wheel that stood still gives no event of that time
+		began := monotonic()
+		response, err := http.Get("http://" + address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || string(body) != strings.Repeat(eventData, events) {
+			t.Fatalf("%v, %q", err, body)
+		}
+		took += time.Duration(monotonic() - began)
+	}
+	if _, err := e.line(t.Context(), "first ", long); err != nil {
+		t.Fatal(err)
+	}
+	times, err := e.finish(t.Context())
+	if err != nil || len(times) != answers*events {
+		t.Errorf("%d events, %v", len(times), err)
+	}
+	// All but the first event of an answer are due a gap after the one before; the endpoint catches up, and is never early.
+	if least := answers*(events-1)*gap - answers*tick; took < least {
+		t.Errorf("all came within %v, sooner than %v", took, least)
 	}
 }

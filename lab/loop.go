@@ -33,6 +33,7 @@ type loop struct {
 	end     []byte // the bytes that end a request
 
 	framed map[int]*framed // connections with HTTP/2, by descriptor
+	wheel  *wheel          // sends events; nil: answers have none
 
 	began  time.Time // start of the loop's clock; time.Since reads that without a system call
 	offset int64     // from began to CLOCK_MONOTONIC
@@ -44,6 +45,9 @@ type loop struct {
 func listen(o endpointOptions) (*loop, error) {
 	l := &loop{options: o, framed: map[int]*framed{}, times: make([]int64, room)}
 	l.answer, l.end = spoken(o.speaks)
+	if o.speaks == speakEvents {
+		l.wheel = newWheel(o.events, o.gap)
+	}
 	for i := range l.times {
 		l.times[i] = 1 // touched in advance, so that no arrival waits for a page fault
 	}
@@ -88,9 +92,7 @@ func (l *loop) serve(until int, say io.Writer) error {
 		return err
 	}
 	for {
-		// This call blocks, and the Go scheduler is not notified: nothing else has to run in this process.
-		n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.poller), uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events)),
-			^uintptr(0), 0, 0)
+		n, errno := l.wait()
 		if errno != 0 && !errors.Is(errno, unix.EINTR) {
 			return fmt.Errorf("wait for requests: %w", errno)
 		}
@@ -112,6 +114,9 @@ func (l *loop) serve(until int, say io.Writer) error {
 				l.request(fd)
 			}
 		}
+		if l.wheel != nil {
+			l.wheel.turn(l)
+		}
 		if before == 0 && len(l.times) > 0 {
 			fmt.Fprintf(say, "first %d\n", l.times[0])
 		}
@@ -119,8 +124,24 @@ func (l *loop) serve(until int, say io.Writer) error {
 	}
 }
 
-// complete returns an error if some arrivals were not recorded.
+// wait waits for requests; while answers have events to come, only for a tick. The calls block, and the Go scheduler is not
+// notified: nothing else has to run in this process.
+func (l *loop) wait() (n uintptr, errno unix.Errno) {
+	events, room := uintptr(unsafe.Pointer(&l.events[0])), uintptr(len(l.events))
+	if l.wheel != nil && len(l.wheel.left) > 0 {
+		pause := unix.NsecToTimespec(int64(tick))
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.poller), events, room, uintptr(unsafe.Pointer(&pause)), 0, 0)
+		return n, errno
+	}
+	n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(l.poller), events, room, ^uintptr(0), 0, 0)
+	return n, errno
+}
+
+// complete returns an error if some arrivals were not recorded, or some events not sent.
 func (l *loop) complete() error {
+	if l.wheel != nil && l.wheel.unsent > 0 {
+		return fmt.Errorf("send events: the client read too slowly for %d", l.wheel.unsent)
+	}
 	if l.lost > 0 {
 		return fmt.Errorf("record arrivals: there was no room for %d in %d", l.lost, room)
 	}
@@ -148,6 +169,9 @@ func (l *loop) request(fd int) {
 	}
 	if errno != 0 || n == 0 {
 		delete(l.framed, fd)
+		if l.wheel != nil {
+			l.wheel.forget(fd)
+		}
 		_ = unix.Close(fd)
 		return
 	}
@@ -161,6 +185,10 @@ func (l *loop) request(fd int) {
 		return
 	}
 	for range l.requests(fd, l.buf[:n]) {
+		if l.wheel != nil {
+			l.wheel.begin(l, fd)
+			continue
+		}
 		l.arrived(at)
 		l.send(fd, l.answer)
 	}

@@ -40,13 +40,14 @@ func command(ctx context.Context, args []string) error {
 // parts returns the parts of the benchmark that run as processes of their own, each on a core that its parent chooses.
 func parts() map[string]func(args []string) error {
 	return map[string]func([]string) error{
-		"crowd":    crowdPart,
-		"endpoint": endpointPart,
-		"plain-h3": plainThreePart,
-		"renewal":  renewalPart,
-		"record":   recordPart,
-		"spin":     spinPart,
-		"throng":   throngPart,
+		"crowd":     crowdPart,
+		"endpoint":  endpointPart,
+		"plain-h3":  plainThreePart,
+		"plain-sse": plainEventsPart,
+		"renewal":   renewalPart,
+		"record":    recordPart,
+		"spin":      spinPart,
+		"throng":    throngPart,
 	}
 }
 
@@ -69,6 +70,7 @@ func experiments() []experiment {
 		{"filling", "the cost of requests that are filled and checked", filling},
 		{"workload", "data files and checks beside k6, a targets file beside vegeta", workloads},
 		{"sockets", "messages of WebSocket beside k6, lines over TCP, datagrams, commands of Redis beside redis-benchmark", sockets},
+		{"streams", "answers with events beside a plain client of net/http, and k6", streams},
 		{"tls-rate", "at 10,000 requests a second, with TLS beside without", ratesTLS},
 		{"rate", "at 1,000, 10,000 and 50,000 requests a second", rates},
 		{"omission", "the latencies that each tool reports of an endpoint that stalls", omission},

@@ -101,7 +101,7 @@ func (b *bench) shoot(ctx context.Context, t tool, l load, endpoint endpointOpti
 	switch {
 	case endpoint.tls:
 		scheme = "https://"
-	case endpoint.speaks != "":
+	case endpoint.speaks != "" && endpoint.speaks != speakEvents:
 		scheme = endpoint.speaks + "://"
 	}
 	o, err := fire(ctx, trial{

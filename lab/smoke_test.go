@@ -45,6 +45,7 @@ func TestSmoke(t *testing.T) {
 		{"saturation", 6, 7, []string{"saturation.svg"}},
 		{"tls", 1, 7, nil},
 		{"tls-rate", 2, 10, nil},
+		{"streams", 2, 7, nil},
 		{"rate", 7, 10, []string{"lateness.svg", "gaps.svg"}},
 	} {
 		chosen, err := choose(c.experiment)
@@ -74,7 +75,7 @@ func TestSmoke(t *testing.T) {
 // wrongRows says what is wrong with a table. Each worker must have its row, with a figure in each cell. Only ratios to
 // missing tools may be empty.
 func wrongRows(text string, rows, cols int) (wrong []string) {
-	figure := regexp.MustCompile(`^-?[\d.,]+( / [\d.,]+)?$`)
+	figure := regexp.MustCompile(`^-?[\d.,]+( / [\d.,]+| ×)?$`)
 	found := 0
 	for line := range strings.Lines(text) {
 		if !strings.HasPrefix(line, "| loadworker") {

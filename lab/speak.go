@@ -18,6 +18,7 @@ const (
 	speakDatagrams = "udp"   // datagrams
 	speakRedis     = "redis" // PING, as redis-benchmark and loadworker send it; other commands are errors
 	speakMessages  = "ws"    // short messages of WebSocket
+	speakEvents    = "sse"   // answers over HTTP with events; each event counts as an arrival
 )
 
 // line is what the tools send over tcp, udp and in messages; it is answered with the same line.

@@ -87,7 +87,7 @@ func (p *Point) streams() bool { return p.Streams != nil || p.Judged > 0 }
 
 // streamCounts returns the counts of answers in pieces and of goals.
 func (p *Point) streamCounts(s *Streams) []*int64 {
-	return []*int64{&p.Judged, &p.Good, &s.Answers, &s.Events, &s.TokensIn, &s.TokensOut, &s.Told}
+	return []*int64{&p.Judged, &p.Good, &s.Answers, &s.Events, &s.TokensIn, &s.TokensOut, &s.Usages}
 }
 
 // appendStreams appends the counts and the histograms, each with a semicolon behind it.

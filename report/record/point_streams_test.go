@@ -103,7 +103,7 @@ func TestStreamsOfWiderPoints(t *testing.T) {
 	}
 	got := total.Streamed()
 	if series.Width() != 4 || total.Judged != sum.Counts.Judged || total.Good != sum.Counts.Good || got.Answers != sum.Streams.Answers || got.Events != sum.Streams.Events ||
-		got.TokensIn != sum.Streams.TokensIn || got.TokensOut != sum.Streams.TokensOut || got.Told != sum.Streams.Told {
+		got.TokensIn != sum.Streams.TokensIn || got.TokensOut != sum.Streams.TokensOut || got.Usages != sum.Streams.Usages {
 		t.Errorf("width %d: %+v, want %+v %+v", series.Width(), got, sum.Streams, sum.Counts)
 	}
 	if got.Gap.Count() != sum.Streams.Gap.Count() || got.FirstEvent.Count() != sum.Streams.FirstEvent.Count() || got.PerToken.Count() != sum.Streams.PerToken.Count() {

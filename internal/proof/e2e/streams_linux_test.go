@@ -29,13 +29,15 @@ type streamed struct {
 
 // A streamedAnswer is a line of the target's log.
 type streamedAnswer struct {
+	Path    string  `json:"path"`
 	Arrival int64   `json:"arrival_ns"`
 	Events  []int64 `json:"events_ns"`
 	Whole   bool    `json:"whole"`
 }
 
-// stream runs two workers against a target whose answers come in pieces.
-func stream(t *testing.T, path string, target, args []string) streamed {
+// stream runs two workers against a target whose answers come in pieces. Meanwhile others, at the address of the target, may
+// read it too.
+func stream(t *testing.T, path string, target, args []string, others ...func(address string)) streamed {
 	t.Helper()
 	b := &bed{t: t, redis: redistest.Start(t)}
 	address, file := "127.0.0.1:"+strconv.Itoa(redistest.FreePort(t)), filepath.Join(t.TempDir(), "events.jsonl")
@@ -45,7 +47,11 @@ func stream(t *testing.T, path string, target, args []string) streamed {
 	if slices.Contains(target, "--tls-cert") {
 		scheme = "https://"
 	}
-	b.pairOf("x", append([]string{"--url", scheme + address + path}, args...)...)
+	ended := b.pairOf("x", append([]string{"--url", scheme + address + path}, args...)...)
+	for _, read := range others {
+		read(address)
+	}
+	ended()
 	s := streamed{t: t, report: b.report("x")}
 	server.signal(syscall.SIGTERM)
 	server.wait(0)
@@ -66,12 +72,16 @@ func stream(t *testing.T, path string, target, args []string) streamed {
 	return s
 }
 
-// pairOf runs two workers that begin together, until both have ended well.
-func (b *bed) pairOf(run string, args ...string) {
+// pairOf starts two workers that begin together. ended waits until both have ended well.
+func (b *bed) pairOf(run string, args ...string) (ended func()) {
 	b.t.Helper()
 	args = slices.Concat(steadfast(), []string{"--min-workers", "2"}, args)
-	for _, p := range []*process{b.worker(run, args...), b.worker(run, args...)} {
-		p.wait(0)
+	pair := []*process{b.worker(run, args...), b.worker(run, args...)}
+	return func() {
+		b.t.Helper()
+		for _, p := range pair {
+			p.wait(0)
+		}
 	}
 }
 

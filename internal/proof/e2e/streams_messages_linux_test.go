@@ -88,7 +88,7 @@ func TestStreamsOfMessages(t *testing.T) {
 			besides(t)
 			p := &pacedMessages{gap: scale(20*time.Millisecond, 50*time.Millisecond), jitter: 5 * time.Millisecond}
 			b := &bed{t: t, redis: redistest.Start(t)}
-			b.pairOf("x", append(serve(p, t), "--stream", "messages", "--qps", scale("20", "500"), "-n", fmt.Sprint(answers), "--goal", "event_gap:max<1h")...)
+			b.pairOf("x", append(serve(p, t), "--stream", "messages", "--qps", scale("20", "500"), "-n", fmt.Sprint(answers), "--goal", "event_gap:max<1h")...)()
 			s := streamed{t: t, report: b.report("x"), log: p.log}
 			s.counts(answers, messagesPerAnswer)
 			s.agrees()

@@ -1,0 +1,93 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// streams lets clients hold many answers that come in pieces, at a pace that the endpoint gives. All have the same load, so
+// the CPU time of an event says how many streams a core can hold.
+func streams(ctx context.Context, b *bench, s *section) error {
+	length, warm := b.lasting(8*time.Second, 3*time.Second)
+	for _, c := range []struct {
+		streams, perSecond int
+		least              float64 // of streams a core to those of net/http
+	}{{1000, 50, 5}, {2000, 20, 5}} {
+		if b.quick {
+			c.streams = min(c.streams, 100)
+		}
+		s.heading("%s streams with %d events a second each", thousands(float64(c.streams)), c.perSecond)
+		peer, err := plainStreams()
+		if err != nil {
+			return err
+		}
+		ours := streamed(b)
+		all := []tool{ours, peer}
+		if k6, ok := b.find("k6"); ok {
+			all = append(all, wholeAnswers(b, k6, c.perSecond))
+		}
+		// An answer lasts a second, as those of language models do at least. The request is part of its cost.
+		endpoint := endpointOptions{speaks: speakEvents, events: c.perSecond, gap: time.Second / time.Duration(c.perSecond)}
+		rounds, err := contend(ctx, b, s, b.rounds, b.shooters(s, all, load{connections: c.streams, length: length}, endpoint, warm))
+		if err != nil {
+			return err
+		}
+		perCore := func(s shot) float64 { return 1e6 / s.micros() / float64(c.perSecond) }
+		streamsTable(s, rounds, perCore, peer.name)
+		s.atLeast(fmt.Sprintf("%s, streams per core with %d events a second to those of %s", ours.name, c.perSecond, peer.name),
+			ratio(rounds, perCore, ours.name, peer.name), c.least, "%.2f")
+	}
+	return nil
+}
+
+// streamsTable adds a table of all contenders. perCore is how many streams a core can hold.
+func streamsTable(s *section, rounds contest[shot], perCore func(shot) float64, peer string) {
+	var table [][]string
+	for _, r := range rounds {
+		table = append(table, []string{
+			r.name, spannedThousands(of(r.turns, shot.perSecond)), spanned(of(r.turns, shot.micros), "%.1f"),
+			spannedThousands(of(r.turns, perCore)), times(ratio(rounds, perCore, r.name, peer)), spanned(of(r.turns, shot.mebibytes), "%.0f"),
+			fmt.Sprintf("%.0f / %.0f", of(r.turns, shot.clientShare).median(), of(r.turns, shot.endpointShare).median()),
+		})
+	}
+	s.table([]string{"", "events/s", "CPU, µs an event", "streams a core", "to " + peer, "peak memory, MiB", "busy, %: client / endpoint"}, table)
+}
+
+// streamed is loadworker with as many answers at a time as there are connections. It reports as many events as were sent.
+func streamed(b *bench) tool {
+	t := product{qps: "max", closed: true, flags: []string{"--stream", "sse"}}.tool(b)
+	t.read = func(output []byte) (claim, error) {
+		var said struct {
+			Streams struct {
+				Events int64 `json:"events"`
+			} `json:"streams"`
+		}
+		if err := json.Unmarshal(output, &said); err != nil {
+			return claim{}, fmt.Errorf("read the report of loadworker: %w", err)
+		}
+		if said.Streams.Events == 0 {
+			return claim{}, unread("loadworker", "number of events")
+		}
+		return claim{requests: said.Streams.Events}, nil
+	}
+	return t
+}
+
+// wholeAnswers is k6 without an extension: it reads the answers and sees no events, so it does less than the others.
+func wholeAnswers(b *bench, t tool, events int) tool {
+	t.name = "k6, whole answers"
+	t.args = func(l load) []string {
+		return []string{"run", "-q", "-e", "URL=" + l.url, "-e", fmt.Sprint("VUS=", l.connections), "-e", fmt.Sprint("SECONDS=", l.seconds()), b.file("k6sse.js")}
+	}
+	read := t.read
+	t.read = func(output []byte) (claim, error) {
+		c, err := read(output)
+		c.requests *= int64(events)
+		return c, err
+	}
+	return t
+}
