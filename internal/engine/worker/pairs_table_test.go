@@ -59,7 +59,7 @@ func cell(missing int64) string {
 
 // pairKinds are the headings of the tables.
 var pairKinds = map[string]string{
-	"numbers": "Runs with numbers", "plain": "Plain runs", "limiter": "Runs with a limiter", "closed": "Closed loops",
+	"numbers": "Runs with numbers", "plain": "Plain runs", "limiter": "Runs with a limiter", "closed": "Closed loops", "seats": "Closed loops with a concurrency",
 }
 
 const pairsHead = `# Pairs of events
