@@ -31,10 +31,13 @@ func Concurrent(n int64, d time.Duration) Segment {
 	return Constant(r, d).Segments[0]
 }
 
-// Concurrency returns the number of the segment that the law was made of.
-func (g *Law) Concurrency() int64 {
-	if g.Den != maxDen || g.R0 != g.R1 {
+// Concurrency returns the number of the segment that the piece was made of; 0 if it has a rate.
+func (p Piece) Concurrency() int64 {
+	if p.Den != maxDen || p.R0 != p.R1 {
 		return 0
 	}
-	return g.R0
+	return p.R0
 }
+
+// Concurrency returns that of the piece which the law is.
+func (g *Law) Concurrency() int64 { return Piece{R0: g.R0, R1: g.R1, Den: g.Den}.Concurrency() }
