@@ -40,6 +40,14 @@ func ParseStage(s string) (Stage, error) {
 	return Stage{Length: d, To: r}, nil
 }
 
+// String returns the stage as ParseStage reads it.
+func (s Stage) String() string {
+	if s.Concurrency > 0 {
+		return fmt.Sprintf("%v:c=%d", s.Length, s.Concurrency)
+	}
+	return fmt.Sprintf("%v:%v", s.Length, s.To)
+}
+
 // Stages returns a profile of ramps: from start to the first stage's rate, and from there to the next one's. Stages with a
 // Concurrency are no ramps.
 func Stages(start Rate, stages ...Stage) Profile {

@@ -26,7 +26,7 @@ func checkStages(closed bool, stages []pacer.Stage) error {
 	for _, s := range stages {
 		switch {
 		case s.Concurrency > 0 && !closed:
-			return fmt.Errorf("--stage %v:c=%d: a stage with a concurrency needs --stage flags alone, which make the run a closed loop", s.Length, s.Concurrency)
+			return fmt.Errorf("stage %v: a concurrency makes the run a closed loop; only --stage says so, in place of rates", s)
 		case s.Concurrency == 0 && closed:
 			return errors.New("--stage: one has a rate, another one a concurrency; a run has only one kind of stages, such as 30s:200 or 60s:c=64")
 		}
