@@ -46,7 +46,7 @@ Until then loadctl status shows the old rate, on the way to the new one.
 
 If flows have several steps, RATE counts requests, as --qps does, and status counts flows.
 
-In a run with --concurrency, RATE is c=N: from then on N requests of the whole cluster are in flight.
+In a run with --concurrency, RATE is c=N: from then on the whole cluster has N requests in flight.
 
 A rate above the --max-qps of a worker is refused, because that worker would leave the run. The
 error names the workers. With --force the rate is set anyway.`
