@@ -30,7 +30,7 @@ func seatedPieces(rate int64) []pacer.Piece {
 
 // allow notes that n requests may be in flight from t on, µs of the Redis clock, whatever was to come then.
 func (p *pair) allow(t, n int64) {
-	at := p.since() + time.Duration(t-p.redis())*time.Microsecond
+	at := p.since() + time.Duration(t-p.redis()-2)*time.Microsecond // clocks count µs, as in audit
 	p.allowed = slices.DeleteFunc(p.allowed, func(a allowed) bool { return a.at >= at })
 	p.allowed = append(p.allowed, allowed{at, n})
 }
