@@ -1,7 +1,6 @@
 package pacer_test
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"math/rand/v2"
@@ -459,7 +458,7 @@ func lawOf(p pacer.Piece) pacer.Law {
 }
 
 func FuzzParseStage(f *testing.F) {
-	for _, s := range []string{"30s:200", "0:0", "1h:30/1m", "1d12h:30/1d", "2562047h:1", ":", "1ns:0.000001"} {
+	for _, s := range []string{"30s:200", "0:0", "1h:30/1m", "1d12h:30/1d", "2562047h:1", ":", "1ns:0.000001", "60s:c=64", "1ns:c=1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -467,7 +466,7 @@ func FuzzParseStage(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if back, err := pacer.ParseStage(fmt.Sprintf("%v:%v", stage.Length, stage.To)); err != nil || back != stage {
+		if back, err := pacer.ParseStage(stage.String()); err != nil || back != stage {
 			t.Fatalf("%q: %v reads back as %v, %v", s, stage, back, err)
 		}
 		p := pacer.Stages(pacer.PerSecond(100), stage, stage, pacer.Stage{Length: time.Second, To: pacer.PerSecond(1)})

@@ -37,7 +37,7 @@ func newChangeCommand(
 			}
 			defer cli.Close(client)
 			done, err := rights.Change(c.Context(), r, func() (run.Change, error) { return change(r, c.Context()) })
-			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, spec.ErrLimiter) || rights.Refused(err) {
+			if errors.Is(err, run.ErrOver) || errors.Is(err, run.ErrWaiting) || errors.Is(err, run.ErrNoRate) || errors.Is(err, run.ErrNoConcurrency) || errors.Is(err, spec.ErrLimiter) || rights.Refused(err) {
 				err = cli.Config(err)
 			}
 			if err != nil {

@@ -80,7 +80,7 @@ func printRuns(w io.Writer, runs []run.Entry) error {
 		if r.ClosedLoop {
 			asked = "-"
 		}
-		printable.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.ClosedLoop), asked,
+		printable.Fprintf(t, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\n", r.Run, r.Phase, r.Members, shownRate(r.Rate, r.ClosedLoop, r.Concurrency), asked,
 			r.CreatedAt.Format(time.RFC3339), shortened(r.Target()), shortened(r.Line()))
 	}
 	return t.Flush()

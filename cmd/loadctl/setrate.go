@@ -46,9 +46,11 @@ Until then loadctl status shows the old rate, on the way to the new one.
 
 If flows have several steps, RATE counts requests, as --qps does, and status counts flows.
 
+In a run with --concurrency, RATE is c=N: from then on the whole cluster has N requests in flight.
+
 A rate above the --max-qps of a worker is refused, because that worker would leave the run. The
 error names the workers. With --force the rate is set anyway.`
-	c.Example = "  loadctl set-rate checkout 500\n  loadctl set-rate checkout 2k --over 30s"
+	c.Example = "  loadctl set-rate checkout 500\n  loadctl set-rate checkout 2k --over 30s\n  loadctl set-rate chat c=16"
 	c.Flags().Var(&over, "over", "reach the new rate by a linear ramp over this time")
 	addForce(c, &force)
 	return c

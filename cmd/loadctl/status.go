@@ -72,9 +72,12 @@ func readState(c *cobra.Command, redis *cli.Redis, output *cli.Output, name stri
 	return r.State(c.Context())
 }
 
-// shownRate formats a rate; max is that of a closed loop.
-func shownRate(r float64, closed bool) string {
-	if closed {
+// shownRate formats a rate; max is that of a closed loop, and c=N of one with a concurrency.
+func shownRate(r float64, closed bool, concurrency int64) string {
+	switch {
+	case concurrency > 0:
+		return fmt.Sprintf("c=%d", concurrency)
+	case closed:
 		return "max"
 	}
 	return units.Thousandths(r)
@@ -101,9 +104,12 @@ func printStatus(w io.Writer, s status) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	printable.Fprintf(t, "run\t%s\n", s.Run)
 	printable.Fprintf(t, "phase\t%s\n", s.Phase)
-	if s.ClosedLoop {
+	switch {
+	case s.ClosedLoop && s.Concurrency > 0:
+		printable.Fprintf(t, "rate\tc=%d: as many requests in flight, of the whole cluster (closed loop)\n", s.Concurrency)
+	case s.ClosedLoop:
 		fmt.Fprintln(t, "rate\tmax: as fast as it goes (closed loop)")
-	} else {
+	default:
 		printable.Fprintf(t, "rate\t%s per second, of the whole cluster%s\n", units.Thousandths(s.Rate), pending(s.State))
 		printable.Fprintf(t, "asked\t%d so far\n", s.Asked)
 	}

@@ -250,6 +250,9 @@ func (f *memberFlags) work(
 	w.Dropped = f.target.loops.dropped
 	f.log.start(&w.Worker, f.target.local.Trace, log)
 	w.Halt, w.Observe, w.Log = func() { f.halted.Store(true) }, announce(log, r.Spec.MinWorkers), log
+	if w.Seated {
+		f.seats(&w.Worker)
+	}
 	total, err := w.Run(ctx)
 	switch {
 	case errors.Is(err, pacer.ErrReplaced):

@@ -152,9 +152,15 @@ func (d dice) stream() events.Options {
 // schedule draws when it is sent.
 func (d dice) schedule(s *spec.Spec) {
 	rates := []pacer.Rate{{Num: 500, Den: 1}, {Num: 1, Den: 2}, {Num: 1_000_000, Den: 1}, {Num: 7, Den: 3}, {Num: 1, Den: 86400}}
-	switch d.IntN(4) {
+	switch d.IntN(5) {
 	case 0:
 		s.Max = true
+	case 4:
+		if s.Max = true; d.yes() {
+			s.Stages = []string{"30s:c=8", "2d:c=64"}[:1+d.IntN(2)]
+		} else {
+			s.Concurrency = 1 + d.Int64N(pacer.MaxConcurrency)
+		}
 	case 1:
 		s.Stages = []string{"30s:200", "1m:2.5k", "0s:30/1m", "2d:0"}[:1+d.IntN(4)]
 		s.QPS = append(rates, pacer.Rate{Den: 1})[d.IntN(6)]

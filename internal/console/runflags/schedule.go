@@ -20,6 +20,7 @@ type Schedule struct {
 	qps, rate, profile string
 	duration           cli.Duration
 	stages             []string
+	concurrency        concurrency
 }
 
 // AddFlags adds them to a command that needs no other part of a run's description.
@@ -36,14 +37,17 @@ func (f *Schedule) addFlags(s *pflag.FlagSet) {
 		"max: a closed loop, as fast as it goes (docs/max.md)")
 	s.StringVar(&f.rate, "rate", "", "same as --qps")
 	s.Var(&f.duration, "duration", "length of the run, such as 30s, 1h30m or 2d; 0 = until stopped")
-	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE of the whole cluster, such as 30s:200; may be repeated")
+	s.Var(&f.concurrency, "concurrency", "closed loop, instead of a rate: the WHOLE CLUSTER has `N` requests in flight, and sends the next one when one has "+
+		"ended (docs/max.md)")
+	s.StringArrayVar(&f.stages, "stage", nil, "`DURATION:RATE`: linear ramp to RATE of the whole cluster, such as 30s:200. "+
+		"DURATION:c=N: closed loop with N requests in flight, such as 60s:c=64. May be repeated")
 	s.StringVar(&f.profile, "profile", "", "rate over time, instead of --qps: steps:from=100,to=500,by=100,every=30s, sine:mean=1k,amplitude=400,period=1m, "+
 		"spike:base=100,peak=1k,every=5m,for=30s, or replay:FILE of a CSV file or an access log. See docs/workloads.md#rates-over-time")
 }
 
 // rules reports whether a flag says the rate. Then nothing else does.
 func (f *Schedule) rules() bool {
-	return f.qps != "" || f.rate != "" || len(f.stages) > 0 || f.profile != ""
+	return f.qps != "" || f.rate != "" || len(f.stages) > 0 || f.profile != "" || f.concurrency > 0
 }
 
 // complete makes a shell complete the names of profiles.
@@ -55,7 +59,7 @@ func (f *Schedule) complete(c *cobra.Command) {
 // argument; "" is none. Errors are errors of configuration.
 func (f *Schedule) Spec(profile string) (spec.Spec, error) {
 	var s spec.Spec
-	if profile == "" && f.profile == "" && f.qps == "" && f.rate == "" && len(f.stages) == 0 {
+	if profile == "" && !f.rules() {
 		return s, cli.Config(errors.New("give a profile, such as sine:mean=1k,amplitude=400,period=1m, or --qps or --stage"))
 	}
 	if profile != "" && f.profile != "" {
@@ -76,6 +80,9 @@ func (f *Schedule) Spec(profile string) (spec.Spec, error) {
 func (f *Schedule) set(s *spec.Spec) (err error) {
 	s.Duration, s.Stages = time.Duration(f.duration), f.stages
 	if s.QPS, s.Max, err = f.clusterRate(); err != nil {
+		return err
+	}
+	if err := f.setConcurrency(s); err != nil {
 		return err
 	}
 	s.Profile, err = pacer.LoadProfile(f.profile, func(name string) (io.ReadCloser, error) { return os.Open(name) })

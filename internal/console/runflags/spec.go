@@ -208,7 +208,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 		s.QPS, f.unrated = pacer.PerSecond(1), true
 	}
 	if s.Max && f.set.Changed("limiter") {
-		return s, fmt.Errorf("--limiter %s and --qps max: without a rate there is nothing to limit; give a rate, or leave --limiter out", f.limiter.name)
+		return s, fmt.Errorf("--limiter %s and %s: without a rate there is nothing to limit; give a rate, or leave --limiter out", f.limiter.name, s.Loop())
 	}
 	if s.Target.Headers, err = f.readHeaders(); err != nil {
 		return s, fmt.Errorf("--header: %w", cli.Readable(err))

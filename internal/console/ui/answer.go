@@ -74,7 +74,7 @@ func status(err error) int {
 	if rights.Refused(err) {
 		return http.StatusConflict
 	}
-	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, removal.ErrAlive, orders.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder,
+	conflicts := []error{run.ErrOver, run.ErrWaiting, run.ErrNoRate, run.ErrNoConcurrency, removal.ErrAlive, orders.ErrLeave, spec.ErrLimiter, spec.ErrBroken, spec.ErrNewer, spec.ErrOlder,
 		ledger.ErrFull, ledger.ErrChanged}
 	for _, conflict := range conflicts {
 		if errors.Is(err, conflict) {

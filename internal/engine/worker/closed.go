@@ -48,10 +48,19 @@ func (s *shard) open(now int64) (from, until int64) {
 	return s.clock.Local(from * 1000), s.clock.Local(until * 1000)
 }
 
-// sendClosed sends on every connection that is free and does not rest. It returns when the next turn is due if no
-// answer comes.
+// sendClosed sends on every connection that is free and does not rest, or while it has seats. It returns when the next turn is
+// due if no answer comes.
 func (s *shard) sendClosed(now int64) (until int64) {
 	from, end := s.open(now)
+	room := s.limits.maxInFlight
+	if s.seats != nil {
+		var change int64
+		room, change = s.seated(now)
+		s.agree(now)
+		if now < end {
+			end = min(end, change)
+		}
+	}
 	switch {
 	case now < from:
 		return from
@@ -60,7 +69,7 @@ func (s *shard) sendClosed(now int64) (until int64) {
 	}
 	s.rest.turn(now)
 	before := s.inFlight
-	most := before + s.rest.most(s.limits.maxInFlight-before)
+	most := before + s.rest.most(max(0, room-before))
 	for s.inFlight < most {
 		c := s.nextCall()
 		if !s.client.Send(now, now, c) {

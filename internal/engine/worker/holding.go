@@ -90,9 +90,13 @@ func (s *shard) adopt(now int64) {
 	if changed {
 		s.recallWaiting()
 	}
+	s.rested = 0 // s.next is about what was held before
+	if s.seats != nil {
+		s.agree(now)
+		return
+	}
 	h.reach(s.clock.Redis(now))
 	h.version.Store(int64(v.Version))
-	s.rested = 0 // s.next is about what was held before
 	h.taken()
 }
 
@@ -103,6 +107,9 @@ func (s *shard) take(v *lease.View) {
 
 // countBeyond gives the recorder what the slots have counted since the last call.
 func (s *shard) countBeyond() {
+	if s.closed {
+		return // it has no slots
+	}
 	h := &s.holding
 	s.recorder.Beyond(h.slots.Beyond() - h.beyond)
 	s.recorder.Deduplicated(h.slots.Deduplicated() - h.deduplicated)
@@ -143,6 +150,9 @@ func (s *shard) recall(x *pacer.Slot) {
 // when it ended. Other shards had come that far, so the worker has not handed them over. Call it after run has
 // returned.
 func (s *shard) countUnsent(reached int64) {
+	if s.closed {
+		return
+	}
 	if v := s.holding.newest.Load(); v != nil {
 		s.take(v)
 	}

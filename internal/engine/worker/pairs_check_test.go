@@ -21,6 +21,9 @@ func play(t *testing.T, kind string, chosen []event, gaps []time.Duration) (miss
 		p.limiter = &simLimiter{burst: 2 * pairRate, tokens: 2 * pairRate}
 	case "closed":
 		p.model.Pieces = []pacer.Piece{{Den: 1}}
+	case "seats":
+		p.model.Pieces = seatedPieces(pairRate)
+		p.allow(p.redis(), pairRate/seatedRate)
 	}
 	for i := range 4 {
 		p.member(fmt.Sprintf("w%d", i))
@@ -48,6 +51,7 @@ func play(t *testing.T, kind string, chosen []event, gaps []time.Duration) (miss
 			time.Sleep(gaps[i])
 		}
 	}
+	p.last = p.since()
 	time.Sleep(pairAfter)
 	p.command("stop", nil) // again, as a server with an old state does not know of the first one
 	p.wait()
@@ -62,6 +66,9 @@ func (p *pair) check(harm bool) (missing int64) {
 	switch {
 	case p.removed > 0:
 		p.checkRemoved()
+	case p.kind == "seats":
+		p.checkSeats(harm, p.last)
+		p.checkClosed()
 	case p.kind == "closed":
 		p.checkClosed()
 	case p.forgot:

@@ -27,6 +27,9 @@ func change(kind string, rate int64) func(*pair) {
 		if rate > 0 {
 			ps = pieces(p.t, rate)
 		}
+		if rate > 0 && p.kind == "seats" {
+			ps = seatedPieces(rate)
+		}
 		p.command(kind, ps)
 	}
 }
@@ -54,6 +57,10 @@ func ordinary() []event {
 		{name: "rate up", do: change("set-rate", 2*pairRate)},
 		{name: "rate down", do: change("set-rate", pairRate/3)},
 		{name: "rate over 2 s", do: func(p *pair) {
+			if p.kind == "seats" { // it has no ramps
+				p.command("set-rate", append([]pacer.Piece{{R0: pairRate / seatedRate, R1: pairRate / seatedRate, Den: 1_000_000, Dur: 2_000_000}}, seatedPieces(2*pairRate)...))
+				return
+			}
 			p.command("set-rate", []pacer.Piece{{R0: pairRate, R1: 2 * pairRate, Den: 1, Dur: 2_000_000}, {R0: 2 * pairRate, R1: 2 * pairRate, Den: 1}})
 		}},
 		{name: "half of the rate", do: func(p *pair) { p.order(model.Order{Kind: "scale", Factor: lease.Unscaled / 2}) }},
@@ -242,7 +249,15 @@ func (p *pair) order(o model.Order) {
 		}
 		p.orders++
 		o.ID = fmt.Sprint(p.orders)
-		return p.model.Order(p.redis(), o).Status == "OK"
+		a := p.model.Order(p.redis(), o)
+		if laws := p.model.Laws(); p.kind == "seats" && a.Status == "OK" {
+			for i := max(0, laws.At(a.T0)); i < len(laws.All()); i++ {
+				if l := &laws.All()[i]; laws.Live(l.ID) {
+					p.allow(max(l.T0, a.T0), l.Concurrency())
+				}
+			}
+		}
+		return a.Status == "OK"
 	})
 }
 

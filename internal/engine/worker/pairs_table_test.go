@@ -59,7 +59,7 @@ func cell(missing int64) string {
 
 // pairKinds are the headings of the tables.
 var pairKinds = map[string]string{
-	"numbers": "Runs with numbers", "plain": "Plain runs", "limiter": "Runs with a limiter", "closed": "Closed loops",
+	"numbers": "Runs with numbers", "plain": "Plain runs", "limiter": "Runs with a limiter", "closed": "Closed loops", "seats": "Closed loops with a concurrency",
 }
 
 const pairsHead = `# Pairs of events
@@ -74,6 +74,9 @@ it owned, and that each worker ended as it should. Write this page again with
 A cell is how many requests that were asked for were not sent, at most, in the six distances. Each of them is counted as late,
 skipped or lost. ` + "`=`" + ` means none: all were sent. ` + "`–`" + ` means that there is no such number: a closed loop asks for no
 number of requests, and a server that was emptied, replaced by an older one, or without the run cannot know.
+
+A closed loop with a concurrency has 6 requests in flight, each of which takes 0.7 s. TestPairs asserts that there are never more,
+and exactly 6 from 3 s after the last event on, if nothing failed. *Rate up* makes 12 of them, *rate down* 2, *half of the rate* 3.
 
 The names: w0, w1, w2 and w3 are there from the start. *leave* is w0, *two leave* w1 and w2, *kill* w0, *suspend* w2. *rm of a
 dead one* removes w0 if it was killed. *name of …* starts another process with the name of w2, or of w3. After *planned end*

@@ -23,7 +23,9 @@ type pair struct {
 	orders   int           // that were given
 	forgot   bool          // a server does not know all that happened before
 	deserted bool          // all workers had ended then, so the server does not receive the laws that it forgot
+	last     time.Duration // when the last event came
 	removed  time.Duration // when the run was removed; 0 = it was not
+	allowed  []allowed     // in a closed loop with a concurrency: the numbers that were in force
 }
 
 const (
@@ -47,8 +49,11 @@ func (p *pair) join() { p.member(fmt.Sprintf("j%d", len(p.members))).start() }
 // member adds a worker. With numbers it sends none twice.
 func (p *pair) member(id string) *simMember {
 	m := p.add(id)
-	m.Unique, m.Closed = p.kind == "numbers", p.kind == "closed"
-	if m.Closed {
+	m.Unique, m.Closed, m.Seated = p.kind == "numbers", p.kind == "closed", p.kind == "seats"
+	switch {
+	case m.Seated:
+		m.client = simEndpoint{latency: seatedLatency, connections: 100}
+	case m.Closed:
 		m.client = simEndpoint{latency: 50 * time.Millisecond, connections: 2}
 	}
 	m.Restore = p.restore
@@ -73,7 +78,7 @@ func runKinds() []string {
 	case !playAll():
 		return []string{"numbers", "limiter"}
 	}
-	return []string{"numbers", "plain", "limiter", "closed"}
+	return []string{"numbers", "plain", "limiter", "closed", "seats"}
 }
 
 // eventGaps are the times from one event to the next. make sim plays all, others one of three; make test plays it where the
@@ -166,7 +171,7 @@ func TestSequences(t *testing.T) {
 	first, n := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 50)
 	for seed := first; seed < first+n; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
-		possible, kinds := allEvents(), []string{"numbers", "plain", "limiter", "closed"}
+		possible, kinds := allEvents(), []string{"numbers", "plain", "limiter", "closed", "seats"}
 		kind := kinds[r.IntN(len(kinds))]
 		var chosen []event
 		var gaps []time.Duration

@@ -67,6 +67,9 @@ func (e *engine) end(ctx, leasing context.Context, r *lease.Renewer, err error) 
 		return e.finish(ctx, nil)
 	}
 	e.stop()
+	if e.Seated { // the seats are another worker's as soon as this one has left
+		e.awaitAnswers()
+	}
 	e.leave(ctx, r)
 	cause := context.Cause(leasing)
 	if ctx.Err() != nil && errors.Is(cause, context.Cause(ctx)) {

@@ -53,6 +53,7 @@ type shard struct {
 	closed      bool    // a shard of a closed loop: it has no slots
 	unique      bool    // it sends no ordinal twice
 	rest        resting // of a closed loop, after connections that could not be opened
+	seats       *seats  // of a closed loop with a concurrency; else nil
 
 	mode     atomic.Int32
 	handover handover
@@ -244,7 +245,7 @@ func (s *shard) countLate(now, local int64) {
 // first sets x to the shard's slot that is due first. It returns false if there is none.
 func (s *shard) first(x *pacer.Slot) bool {
 	switch {
-	case s.halted:
+	case s.halted, s.closed:
 		return false
 	case s.granted == nil:
 		return s.holding.slots.Next(x)

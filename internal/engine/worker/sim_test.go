@@ -40,9 +40,10 @@ type sim struct {
 
 // simSend is one request. Its times are ns on the true Redis clock since the sim began.
 type simSend struct {
-	worker  string
-	number  uint64 // of the call
-	at, due int64
+	worker       string
+	number       uint64 // of the call
+	at, due, end int64
+	by           *simMember
 }
 
 // simMember is one worker of the sim, with its faults.
@@ -342,7 +343,7 @@ func (c *simClient) Send(now, due int64, call targets.Call) bool {
 	zero := c.began.Add(c.skew).UnixNano()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sends = append(c.sends, simSend{worker: c.ID, number: call.Number, at: int64(c.since()), due: c.Clock.Redis(due) - zero})
+	c.sends = append(c.sends, simSend{worker: c.ID, number: call.Number, at: int64(c.since()), due: c.Clock.Redis(due) - zero, end: int64(end), by: c.simMember})
 	return true
 }
 

@@ -42,6 +42,9 @@ type Worker struct {
 	// Closed makes it a closed loop: each connection sends its next request when the last one is answered. Latency
 	// counts from then. The laws of the run have no slots; they only say when the run is active.
 	Closed bool
+	// Seated makes it a closed loop in which the whole fleet has as many requests in flight as the laws say
+	// (pacer.Concurrent): this worker as many as it has seats, or MaxInFlight if that is less.
+	Seated bool
 
 	// Mix says which step of a workload a request is, for the counts of each step; nil = there are none.
 	Mix *targets.Mix
@@ -130,6 +133,7 @@ type engine struct {
 }
 
 func (e *engine) defaults() {
+	e.Closed = e.Closed || e.Seated
 	e.Shards = max(1, e.Shards)
 	e.Cores = cmp.Or(e.Cores, e.Shards)
 	e.MaxInFlight = cmp.Or(e.MaxInFlight, DefaultMaxInFlight)
@@ -175,7 +179,10 @@ func (e *engine) open() error {
 		if e.Unique {
 			e.shards[i].sendOnce()
 		}
-		if e.Closed {
+		switch {
+		case e.Seated:
+			e.shards[i].seat()
+		case e.Closed:
 			e.shards[i].closeLoop()
 		}
 		if e.Grants != nil {
@@ -199,7 +206,7 @@ func (e *engine) setMode(m mode) {
 
 // run is the life of the engine: shards, publisher and renewer run side by side, then end in order.
 func (e *engine) run(ctx context.Context) error {
-	leasing, fail := context.WithCancelCause(ctx)
+	leasing, fail := context.WithCancelCause(e.leasing(ctx))
 	defer fail(nil)
 	e.ceiling.most, e.ceiling.end, e.ceiling.look, e.ceiling.steps = e.MaxRate, fail, e.Surge, 1
 	if e.Mix != nil {
@@ -214,6 +221,9 @@ func (e *engine) run(ctx context.Context) error {
 	}
 	e.publishing.Go(func() { e.publisher.run(e.quit) })
 	e.limit()
+	if e.Seated {
+		defer context.AfterFunc(ctx, func() { fail(e.emptySeats(ctx)) })()
+	}
 
 	defer context.AfterFunc(ctx, func() {
 		e.Log.Info("leaving: handing over to other workers, and waiting for answers; interrupt again to end at once", "waiting at most", e.DrainTimeout)

@@ -45,7 +45,7 @@ func New(ctx context.Context, r *run.Run, l *link.Link, id string, describes boo
 			return started.Load()
 		},
 		Server: r.Leases(l.Client), Messages: r.Messages(ctx, l, id),
-		Closed: r.Spec.Max, Mix: r.Spec.Target.Mix(), Unique: r.Spec.Target.Numbered(), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
+		Closed: r.Spec.Max, Seated: r.Spec.Seated(), Mix: r.Spec.Target.Mix(), Unique: r.Spec.Target.Numbered(), MaxLag: r.Spec.MaxLag, CatchUp: r.Spec.CatchUp,
 		Goals:        goals(r.Spec.Target),
 		DrainTimeout: cmp.Or(r.Spec.Target.Timeout, targets.DefaultTimeout) + time.Second,
 		Restore: func(ctx context.Context, laws []lease.Law) error {

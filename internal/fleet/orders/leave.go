@@ -25,6 +25,9 @@ func (leave) Is(target error) bool { return target == ErrLeave }
 // StayAt returns an ErrLeave that names the workers whose --max-qps is below a rate: they would leave the run as soon as
 // they receive it. A worker judges the rate of the whole cluster, and not its share.
 func StayAt(ctx context.Context, r *run.Run, o Rate) error {
+	if o.Concurrency > 0 { // workers with --max-qps take no part
+		return nil
+	}
 	surge, err := r.Surge(ctx)
 	if err != nil {
 		return err

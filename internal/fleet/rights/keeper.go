@@ -160,7 +160,7 @@ func (k Keeper) limit(s stored, readings []reserve.Reading, grants []reserve.Gra
 // comeDown orders less, and bars guards from more. A closed loop has no rate, so it is paused.
 func (k Keeper) comeDown(ctx context.Context, s stored, limit int64) error {
 	if k.Run.Spec.Max {
-		_, err := k.Run.PauseFor(ctx, "its endpoint has a budget now, and --qps max has no rate that could keep it")
+		_, err := k.Run.PauseFor(ctx, "its endpoint has a budget now, and "+k.Run.Spec.Loop()+" has no rate that could keep it")
 		return err
 	}
 	factor := max(1, int64(float64(s.top)*(float64(limit)/float64(s.plan))))

@@ -144,7 +144,7 @@ const releaseTime = time.Second
 func (k Keeper) unfit() error {
 	switch {
 	case k.Run.Spec.Max:
-		return errors.New("--qps max: the endpoint has a budget (loadctl budget ls), and a run without a rate cannot keep it; give a rate")
+		return fmt.Errorf("%s: the endpoint has a budget (loadctl budget ls), and a run without a rate cannot keep it; give a rate", k.Run.Spec.Loop())
 	case k.Run.Spec.Permit() >= spec.HoldLease:
 		return errors.New("--on-redis-loss hold: the endpoint has a budget (loadctl budget ls), and a worker that goes on without Redis cannot keep it; leave --on-redis-loss out")
 	}

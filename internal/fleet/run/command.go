@@ -93,6 +93,15 @@ var ErrChanged = errors.New("the run changed at the same time; try again")
 // ErrNoRate says that a closed loop has no rate to change.
 var ErrNoRate = errors.New("the run goes as fast as it can (--qps max): it has no rate to change; pause or stop it")
 
+// ErrSeated is ErrNoRate of a run with a concurrency.
+var ErrSeated error = noRate("the run is a closed loop with a concurrency: it has no rate to change; give a number of requests in flight, such as c=16")
+
+// noRate is an ErrNoRate in other words.
+type noRate string
+
+func (e noRate) Error() string      { return string(e) }
+func (noRate) Is(target error) bool { return target == ErrNoRate }
+
 // SetRate changes the rate of the whole cluster to `to`, at once or as a ramp over some time. It cancels the stages
 // that it overlaps. The planned end of the run stays.
 func (r *Run) SetRate(ctx context.Context, to pacer.Rate, over time.Duration) (Change, error) {
@@ -105,7 +114,10 @@ func (r *Run) SetRateFor(ctx context.Context, to pacer.Rate, why string) (Change
 }
 
 func (r *Run) setRate(ctx context.Context, to pacer.Rate, over time.Duration, what string) (Change, error) {
-	if r.Spec.Max {
+	switch {
+	case r.Spec.Seated():
+		return Change{}, fmt.Errorf("set-rate %s: %w", r.Name, ErrSeated)
+	case r.Spec.Max:
 		return Change{}, fmt.Errorf("set-rate %s: %w", r.Name, ErrNoRate)
 	}
 	if over != 0 && (over < MinRamp || over > MaxRamp) {

@@ -27,6 +27,7 @@ type Entry struct {
 	Members        int64     `json:"members"`
 	Rate           float64   `json:"rate"`
 	ClosedLoop     bool      `json:"closed_loop,omitempty"` // it has no rate: see report.Report
+	Concurrency    int64     `json:"concurrency,omitempty"` // as in State
 	Asked          int64     `json:"asked"`
 	report.Setting           // empty if it is unknown
 	EndedAt        time.Time `json:"-"` // zero = it is not over, or it is unknown
@@ -147,7 +148,7 @@ func entry(ctx context.Context, client rdb.Client, name string) (Entry, error) {
 		e.Phase, e.Err = "unreachable", err
 	default:
 		e.Phase, e.Members, e.Rate, e.Asked, e.ClosedLoop, e.EndedAt = s.Phase, s.Members, s.Rate, s.Asked, r.Spec.Max, s.EndedAt
-		e.Setting = r.Spec.Setting()
+		e.Setting, e.Concurrency = r.Spec.Setting(), s.Concurrency
 	}
 	return e, nil
 }

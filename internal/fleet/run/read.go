@@ -176,6 +176,9 @@ func (a *reading) parseLaws(t stateText) error {
 		return err
 	}
 	a.laws = a.laws.With(laws...).In(a.core["clockEpoch"])
+	if a.loop {
+		a.takeConcurrency()
+	}
 	for i, l := range a.laws.All() {
 		if a.laws.Live(l.ID) {
 			if len(a.State.laws) == 0 {
@@ -268,6 +271,12 @@ func (a *reading) parsePlan(b map[string]string) error {
 		a.queue = append([]pacer.Piece{first}, a.queue...)
 	} else if a.Phase == "paused" && len(a.ahead) > 0 {
 		first = a.ahead[0]
+	}
+	if a.loop {
+		if a.Phase == "paused" || a.Phase == "waiting" {
+			a.Concurrency = first.Concurrency()
+		}
+		first.R0, first.R1, first.Den, a.ahead, a.queue = 0, 0, 1, nil, nil
 	}
 	a.first = pacer.Rate{Num: first.R0, Den: first.Den}
 	return nil

@@ -23,14 +23,16 @@ type State struct {
 	Phase string  `json:"phase"` // waiting, running, paused, stopped or ended
 	Rate  float64 `json:"rate"`  // asked for now, of the whole cluster, requests per second
 	// The next rate: at the end of a ramp, when a command is in force, at the begin, after a pause, after a loss.
-	RateThen   float64   `json:"rate_then"`
-	Factor     float64   `json:"factor,omitempty"` // the part of its plan's rates that the run sends, 0…1; absent = all
-	Asked      int64     `json:"asked"`            // since the start
-	Members    int64     `json:"members"`
-	MinWorkers int64     `json:"min_workers"` // 0 = it waits for the command start
-	StartedAt  time.Time `json:"started_at,omitzero"`
-	EndsAt     time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped, or delayed by a pause
-	EndedAt    time.Time `json:"ended_at,omitzero"`
+	RateThen float64 `json:"rate_then"`
+	// Of a closed loop: requests of the whole cluster in flight, now or when it goes on; absent = all that connections allow.
+	Concurrency int64     `json:"concurrency,omitempty"`
+	Factor      float64   `json:"factor,omitempty"` // the part of its plan's rates that the run sends, 0…1; absent = all
+	Asked       int64     `json:"asked"`            // since the start
+	Members     int64     `json:"members"`
+	MinWorkers  int64     `json:"min_workers"` // 0 = it waits for the command start
+	StartedAt   time.Time `json:"started_at,omitzero"`
+	EndsAt      time.Time `json:"ends_at,omitzero"` // as planned; zero = until stopped, or delayed by a pause
+	EndedAt     time.Time `json:"ended_at,omitzero"`
 
 	// Of a paused run with a planned end: its time left after it is resumed.
 	LeftNS time.Duration `json:"left_ns,omitempty"`

@@ -189,7 +189,10 @@ var form = regexp.MustCompile(`^[\w.%+-]+=[^&\s]*(&[\w.%+-]+=[^&\s]*)*$`)
 
 // schedule adds the schedule, and the settings for a lost Redis or controller.
 func (f *flagList) schedule(s Spec) {
-	if s.Max || s.QPS.Num > 0 {
+	switch {
+	case s.Concurrency > 0:
+		f.number("--concurrency", s.Concurrency, 0)
+	case s.Max && !s.Seated() || s.QPS.Num > 0:
 		f.add("--qps", s.requestRate(), "")
 	}
 	f.time("--duration", s.Duration, s.origin().Duration)

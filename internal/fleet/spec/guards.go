@@ -16,7 +16,7 @@ func (s Spec) validateGuards(all []threshold.Threshold) error {
 		case !t.Guards():
 			continue
 		case s.Max:
-			return fmt.Errorf("--threshold %q and --qps max: without a rate there is none to reduce; write abort after, or give a rate", t.Text)
+			return fmt.Errorf("--threshold %q and %s: without a rate there is none to reduce; write abort after, or give a rate", t.Text, s.Loop())
 		case t.Reduce.Floor > 0 && t.Reduce.Floor >= s.Peak() && s.Peak() > 0:
 			return fmt.Errorf("--threshold %q: the run asks for at most %s/s, so it would never be reduced; give a lower 'down to'", t.Text, units.Rate(s.Peak()))
 		case first.Guards() && (first.Reduce.Restore == 0) != (t.Reduce.Restore == 0):

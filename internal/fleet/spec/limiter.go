@@ -196,7 +196,7 @@ func (s Spec) validateLimiter() error {
 	case err != nil:
 		return fmt.Errorf("--limiter %.40q: write one of %s", s.Limiter, strings.Join(limit.Names(), ", "))
 	case s.Max:
-		return fmt.Errorf("%s and --qps max: without a rate there is nothing to limit; give a rate, or leave %s out", named, flag)
+		return fmt.Errorf("%s and %s: without a rate there is nothing to limit; give a rate, or leave %s out", named, s.Loop(), flag)
 	case len(s.Stages) > 0 || s.Profile != "":
 		return fmt.Errorf("%s and --stage or --profile: a limiter has one rate, which loadctl set-rate changes; give --qps alone, or leave %s out", named, flag)
 	case s.Burst < 0 || s.Burst > MaxBurst:

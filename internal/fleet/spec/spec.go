@@ -55,16 +55,18 @@ type Spec struct {
 	// Slots of the whole cluster; with stages, the rate they start from. Stages and Profile are requests. They differ if
 	// flows have several steps: see FlowRate.
 	QPS pacer.Rate `json:"qps"`
-	// Closed loop, as fast as the workers' connections allow: instead of a rate.
-	Max        bool          `json:"max,omitempty"`
-	Duration   time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
-	Requests   int64         `json:"requests,omitempty"`    // slots of the whole cluster; 0 = no limit
-	Stages     []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
-	Profile    string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads; pacer.LoadProfile reads its file before
-	Arrivals   string        `json:"arrivals,omitempty"`    // as pacer.ParseArrivals reads; "" = slots are evenly spaced
-	MaxLag     time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
-	CatchUp    time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
-	MinWorkers int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
+	// Closed loop, as fast as the workers' connections allow, or with a concurrency: instead of a rate.
+	Max bool `json:"max,omitempty"`
+	// Requests of the whole cluster that a closed loop has in flight; 0 = each worker has its connections, or stages say it.
+	Concurrency int64         `json:"concurrency,omitempty"`
+	Duration    time.Duration `json:"duration_ns,omitempty"` // 0 = until stopped
+	Requests    int64         `json:"requests,omitempty"`    // slots of the whole cluster; 0 = no limit
+	Stages      []string      `json:"stages,omitempty"`      // as pacer.ParseStage reads
+	Profile     string        `json:"profile,omitempty"`     // as pacer.ParseProfile reads; pacer.LoadProfile reads its file before
+	Arrivals    string        `json:"arrivals,omitempty"`    // as pacer.ParseArrivals reads; "" = slots are evenly spaced
+	MaxLag      time.Duration `json:"max_lag_ns"`            // L: how long after its due time a request may still wait
+	CatchUp     time.Duration `json:"catch_up_ns"`           // a slot first seen later than this is dropped
+	MinWorkers  int64         `json:"min_workers"`           // the run starts when this many are there; 0 = on command
 
 	// Zero values are defaults.
 	OnRedisLoss string `json:"on_redis_loss,omitempty"` // LossPermit, LossStop or LossHold; "" = LossPermit
@@ -126,10 +128,14 @@ func (s Spec) Hold() time.Duration {
 
 // Asks returns what the spec asks for, in the form of --qps: max, or the rate of the whole cluster.
 func (s Spec) Asks() string {
-	if s.Max {
+	switch {
+	case s.Concurrency > 0:
+		return fmt.Sprintf("c=%d", s.Concurrency)
+	case s.Max:
 		return "max"
+	default:
+		return s.QPS.String()
 	}
-	return s.QPS.String()
 }
 
 // Curve returns the target rate over time. For a closed loop it is no rate, for as long as the run takes. An error is
@@ -162,7 +168,9 @@ func (s Spec) curve() (pacer.Profile, error) {
 			stage.To = NearFlowRate(s.Target, stage.To)
 			stages[i] = stage
 		}
-		return pacer.Stages(s.QPS, stages...), nil
+		return pacer.Stages(s.QPS, stages...), checkStages(s.Max, stages)
+	case s.Concurrency > 0:
+		return pacer.Profile{Segments: []pacer.Segment{pacer.Concurrent(s.Concurrency, s.Duration)}}, nil
 	default:
 		return pacer.Constant(s.QPS, s.Duration), nil
 	}
@@ -244,22 +252,28 @@ func (s Spec) ValidateSchedule() error {
 // validateMax refuses settings of a closed loop that need a rate.
 func (s Spec) validateMax() error {
 	switch {
+	case !s.Max && s.Concurrency != 0:
+		return errors.New("--concurrency: only a closed loop has one")
 	case !s.Max:
 		return nil
 	case s.QPS.Num != 0:
-		return errors.New("--qps max and a rate: the run goes as fast as it can, or at a rate; give one of them")
-	case len(s.Stages) > 0:
+		return fmt.Errorf("%s and a rate: the run goes as fast as it can, or at a rate; give one of them", s.Loop())
+	case len(s.Stages) > 0 && s.Concurrency > 0:
+		return errors.New("--concurrency and --stage: each stage has a concurrency of its own; make the first one a stage too, such as --stage 60s:c=8")
+	case len(s.Stages) > 0 && !s.Seated():
 		return errors.New("--qps max and --stage: a ramp needs a rate to begin with, such as --qps 100; or leave --stage out")
+	case s.Concurrency < 0 || s.Concurrency > pacer.MaxConcurrency:
+		return fmt.Errorf("--concurrency: give a number from 1 to %d", pacer.MaxConcurrency)
 	case s.Profile != "":
-		return errors.New("--qps max and --profile: the profile is the rate, leave --qps out; or leave --profile out")
+		return fmt.Errorf("%s and --profile: the profile is the rate, leave --qps out; or leave --profile out", s.Loop())
 	case s.Target.Once() > 0:
-		return errors.New("--qps max and pick=once: without a rate each worker counts its own requests, so rows would repeat; give a rate, or another pick")
+		return fmt.Errorf("%s and pick=once: without a rate each worker counts its own requests, so rows would repeat; give a rate, or another pick", s.Loop())
 	case s.Target.Walks():
-		return errors.New("--qps max and flows of several steps: without a rate no slot starts a flow; give a rate")
+		return fmt.Errorf("%s and flows of several steps: without a rate no slot starts a flow; give a rate", s.Loop())
 	case s.Arrivals != "":
-		return errors.New("--qps max and --arrivals: a closed loop sends when an answer comes; leave --arrivals out, or give a rate")
+		return fmt.Errorf("%s and --arrivals: a closed loop sends when an answer comes; leave --arrivals out, or give a rate", s.Loop())
 	case s.Requests != 0:
-		return errors.New("--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate")
+		return fmt.Errorf("%s and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate", s.Loop())
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (s Spec) validateThresholds() error {
 		case t.Over > 0 && s.Length() > 0 && s.Warmup+t.Over > s.Length():
 			return fmt.Errorf("--threshold %q: the run takes %v, %v of them warm-up; give a window that fits", t.Text, s.Length(), s.Warmup)
 		case s.Max && (t.Metric == "dropped" || t.Metric == "lag"):
-			return fmt.Errorf("--threshold %q and --qps max: without a rate nothing is due, so there is no %s; leave one of them out", t.Text, t.Metric)
+			return fmt.Errorf("--threshold %q and %s: without a rate nothing is due, so there is no %s; leave one of them out", t.Text, s.Loop(), t.Metric)
 		}
 	}
 	return s.validateGuards(all)

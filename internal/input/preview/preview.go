@@ -9,7 +9,7 @@
 package preview
 
 import (
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/spec"
@@ -46,7 +46,7 @@ type Point struct {
 // Of returns what a spec asks for. Its target is not looked at. A closed loop and a schedule that is wrong are errors.
 func Of(s spec.Spec) (Preview, error) {
 	if s.Max {
-		return Preview{}, errors.New("--qps max: a closed loop has no rate to show; give a rate, or leave it out")
+		return Preview{}, fmt.Errorf("%s: a closed loop has no rate to show; give a rate, or leave it out", s.Loop())
 	}
 	p, err := s.Curve()
 	if err != nil {

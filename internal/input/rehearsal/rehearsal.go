@@ -42,7 +42,8 @@ type Rehearsal struct {
 	Thresholds        []string  `json:"thresholds"`
 	Requests          []Request `json:"requests"` // the first ones
 
-	closed bool // the run is a closed loop
+	closed      bool  // the run is a closed loop
+	concurrency int64 // of a closed loop; 0 = it has none
 }
 
 // A Flow is one flow of the mix.
@@ -89,7 +90,7 @@ type Request struct {
 func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
 	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), StepsPerFlow: s.Target.StepsPerFlow(),
 		Stages: s.Stages, Profile: pacer.BriefProfile(s.Profile), Length: s.Length().Seconds(), Arrivals: cmp.Or(s.Arrivals, pacer.EvenArrivals),
-		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max}
+		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max, concurrency: s.Concurrency}
 	if rated && !s.Max {
 		slots := s.Peak()
 		requests := slots * r.StepsPerFlow

@@ -44,7 +44,7 @@ func TestOutputs(t *testing.T) {
 	schemas := loadSchemas(t)
 	t.Run("play", func(t *testing.T) { // ends when all that run in parallel have
 		for name, play := range map[string]func(*outputs){
-			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "streamed": streamed, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded, "asking": asking, "evident": evident, "tried": tried,
+			"phases": phases, "ended": ended, "forgotten": forgotten, "moved": moved, "trouble": trouble, "gone": gone, "unreadable": unreadable, "apart": apart, "counted": counted, "messaged": messaged, "streamed": streamed, "routed": routed, "machine": machine, "limited": limited, "gated": gated, "judged": judged, "away": away, "fastest": fastest, "staged": staged, "putoff": putOff, "compared": compared, "searched": searched, "mixed": mixed, "rehearsed": rehearsed, "budgeted": budgeted, "guarded": guarded, "asking": asking, "evident": evident, "tried": tried,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -239,6 +239,17 @@ func fastest(o *outputs) {
 	worker.says(`(created run)`)
 	o.await("loadctl status fastest", is("closed_loop", true))
 	o.await("loadctl ls", one(is("closed_loop", true)))
+	if doc := o.result(worker); !is("closed_loop", true)(doc) {
+		o.t.Errorf("%v", doc)
+	}
+}
+
+// staged is a closed loop with a concurrency.
+func staged(o *outputs) {
+	worker := o.begin(0, "loadworker run --run staged --url http://127.0.0.1:8080/ --stage 1s:c=3")
+	worker.says(`(created run)`)
+	o.await("loadctl status staged", all(is("closed_loop", true), is("concurrency", number(3))))
+	o.await("loadctl ls", one(is("concurrency", number(3))))
 	if doc := o.result(worker); !is("closed_loop", true)(doc) {
 		o.t.Errorf("%v", doc)
 	}
