@@ -41,7 +41,7 @@ func TestModelsOfOthers(t *testing.T) {
 	server := startNode(t, modelsOfNode, "@copilotkit/aimock@1.43")
 	address := "127.0.0.1:" + server.line(t)
 	b := &bed{t: t, redis: redistest.Start(t)}
-	n := scale(int64(30), int64(500))
+	n := scale(int64(30), int64(1000))
 	for _, c := range []struct{ api, asks, class string }{
 		{"chat", "plain", ""}, {"chat", "told", ""}, {"chat", "think", ""}, {"chat", "tool", ""}, {"chat", "cut", "truncated"},
 		{"responses", "told", ""}, {"responses", "think", ""}, {"responses", "tool", ""}, {"responses", "cut", "truncated"},

@@ -151,7 +151,7 @@ func TestReadersAgree(t *testing.T) {
 		"responses":   {"/v1/responses", `{"model": "m", "stream": true, "input": "hi"}`, []string{"--openai", paced + "tokens=20"}, []string{"--preset", "openai"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := readers{c.path, c.body, scale(40, 300), events, scale(25*time.Millisecond, 20*time.Millisecond)}
+			r := readers{c.path, c.body, scale(40, 1000), events, scale(25*time.Millisecond, 20*time.Millisecond)}
 			args := append(c.args, "--qps", scale("40", "50"), "-n", fmt.Sprint(r.n))
 			if r.body != "" {
 				args = append(args, "-d", r.body)
