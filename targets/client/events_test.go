@@ -150,7 +150,7 @@ func TestEndsOfEvents(t *testing.T) {
 	}{
 		{"all came", "", "", 2, func(w http.ResponseWriter, _ *http.Request) { write(w, "a\nb", "\n") }},
 		{"none came", "", targets.ClassNoEvent, 0, func(w http.ResponseWriter, _ *http.Request) { write(w, "\n") }},
-		{"the last one has no end", "", targets.ClassTruncated, 1, func(w http.ResponseWriter, _ *http.Request) { write(w, "a\nb") }},
+		{"the last one has no end", "", "", 2, func(w http.ResponseWriter, _ *http.Request) { write(w, "a\nb") }},
 		{"the last one never came", "done", targets.ClassTruncated, 2, func(w http.ResponseWriter, _ *http.Request) { write(w, "a\nb\n") }},
 		{"the last one came, and the server goes on", "done", "", 2, func(w http.ResponseWriter, r *http.Request) {
 			write(w, "a\n", "done\n")

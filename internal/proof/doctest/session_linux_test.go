@@ -149,7 +149,7 @@ func newSession(t *testing.T, name string, steps []step) *session {
 	if s.dir = dir; !empty {
 		s.dir, _ = filepath.Abs(root)
 	}
-	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out |--log )(\w+\.(?:csv|har|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) {
+	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out |--log |--event-log )(\w+\.(?:csv|har|jsonl|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) {
 		if !empty {
 			private = append(private, made[1], filepath.Join(dir, made[1]))
 		}
