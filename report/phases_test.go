@@ -50,6 +50,18 @@ func exchanges(rng *rand.Rand, n int) *record.Recorder {
 	return rec
 }
 
+// combined returns the combined reports of two workers, one of them from an archive.
+func combined(t *testing.T, one, other *record.Recorder) report.Report {
+	t.Helper()
+	r, err := report.Combine([]report.Part{
+		{Name: "1", Report: report.Build(phased("w1", one))}, {Name: "2", Report: reporttest.Reread(t, report.Build(phased("w2", other)))},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // TestPhasesOfSumAreThoseOfOne asserts that the report of one worker, and the combined reports of two that did the same,
 // have the same first bytes and connections.
 func TestPhasesOfSumAreThoseOfOne(t *testing.T) {
@@ -57,10 +69,7 @@ func TestPhasesOfSumAreThoseOfOne(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		one, other := exchanges(rng, 1+rng.IntN(300)), exchanges(rng, 1+rng.IntN(300))
 		want := report.Build(phased("w", one, other))
-		got, err := report.Combine([]report.Part{{Name: "1", Report: report.Build(phased("w1", one))}, {Name: "2", Report: reporttest.Reread(t, report.Build(phased("w2", other)))}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := combined(t, one, other)
 		if got.FirstByte != want.FirstByte || got.FirstBytes != want.FirstBytes || got.Connections != want.Connections {
 			t.Fatalf("seed %d: %+v %+v, want %+v %+v", seed, got.FirstByte, got.Connections, want.FirstByte, want.Connections)
 		}

@@ -38,10 +38,7 @@ func TestStreamsOfSumAreThoseOfOne(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 41))
 		one, other := answers(rng, 1+rng.IntN(200)), answers(rng, 1+rng.IntN(200))
 		want := report.Build(phased("w", one, other))
-		got, err := report.Combine([]report.Part{{Name: "1", Report: report.Build(phased("w1", one))}, {Name: "2", Report: reporttest.Reread(t, report.Build(phased("w2", other)))}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := combined(t, one, other)
 		apart := phased("w", one, other)
 		apart.Times = record.NewSnapshot("", "")
 		apart.Times.TakeTimes(apart.Workers[0].Total)

@@ -11,14 +11,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 
-	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/cli/clitest"
 	"github.com/loadctl/loadctl/internal/proof/await"
 )
@@ -220,22 +218,5 @@ func TestTargetStreamsRefused(t *testing.T) {
 	}
 	if _, err := os.Stat("x"); err == nil {
 		t.Error("a refused command has made a file")
-	}
-}
-
-// TestTargetSaysThatTheEventLogIsNotWhole asserts that a disk that is full is no success.
-func TestTargetSaysThatTheEventLogIsNotWhole(t *testing.T) {
-	if _, err := os.Stat("/dev/full"); err != nil {
-		t.Skip("there is no /dev/full")
-	}
-	c := counting(t, "--sse", "events=1", "--event-log", "/dev/full")
-	if seen, err := c.stream(client(t), "GET", "/", "", 1); err != nil || len(seen) != 1 {
-		t.Errorf("%d events, %v", len(seen), err)
-	}
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	if code := await.Receive(t, "the end of the target", c.code); code != cli.CodeOther || !strings.Contains(c.stderr.String(), "--event-log: write /dev/full: no space left on device; it is not whole\n") {
-		t.Errorf("exit code %d, stderr %q", code, c.stderr.String())
 	}
 }
