@@ -209,7 +209,7 @@ func TestTargetStreamsRefused(t *testing.T) {
 	}{
 		{[]string{"--sse", "first=1s"}, `--sse: "first=1s": there is no number of events; write events=50`},
 		{[]string{"--sse", "events=5,gap=1s±2s"}, `--sse: "events=5,gap=1s±2s": gap=1s±2s: give at most the gap itself after ±`},
-		{[]string{"--openai", "events=5"}, `--openai: "events=5": there is no setting "events"; use first, tokens, gap and stall`},
+		{[]string{"--openai", "events=5"}, `--openai: "events=5": there is no setting "events"; use first, tokens, gap, stall and at-once`},
 		{[]string{"--event-log", "x"}, "--event-log: give --sse or --openai too, the streams that it lists"},
 		{[]string{"--sse", "events=5", "--status", "201"}, "--status: streams of --sse have status 200; leave it out, or give --error-share for other answers"},
 		{[]string{"--sse", "events=5", "--event-log", "/nowhere/x"}, "--event-log: open /nowhere/x: no such file or directory; give the name of a file in a folder that exists"},

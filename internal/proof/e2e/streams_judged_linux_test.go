@@ -168,3 +168,21 @@ func TestSearchStreams(t *testing.T) {
 		t.Errorf("goodput %+v, streams %+v", r.Goodput, r.Streams)
 	}
 }
+
+// TestStreamsStopRuns asserts that a run ends when windows of answers in pieces or of goals fail, as its workers judge them together.
+func TestStreamsStopRuns(t *testing.T) {
+	t.Parallel()
+	b := &bed{t: t, redis: redistest.Start(t)}
+	url := b.feed("first=50ms,events=5,gap=10ms,stall=3:300ms")
+	for name, text := range map[string]string{
+		"gaps": "event_gap:max<200ms over 1s abort after 2", "first": "ttft:min<20ms over 1s abort after 2", "goals": "goodput:rate>50% over 2s abort after 1", "events": "events:rate>100000/s over 1s abort after 2",
+	} {
+		args := slices.Concat(steadfast(), []string{"--url", url, "--stream", "sse", "--goal", "event_gap:max<200ms", "--qps", "20", "--duration", "1h", "--min-workers", "2", "--threshold", text})
+		one, other := b.worker(name, args...), b.worker(name, args...)
+		one.wait(99)
+		other.wait(99)
+		if r := b.report(name); len(r.Thresholds) != 1 || r.Thresholds[0].Result != "failed" || r.DurationS > 3000 {
+			t.Errorf("%s: after %.0f s: %+v", text, r.DurationS, r.Thresholds)
+		}
+	}
+}
