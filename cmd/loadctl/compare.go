@@ -35,7 +35,8 @@ change did, give 3 or more runs a side, taken in turns (a b a b a b).
 With --fail-on, compare prints whether each condition is met. The exit code is 99 if a condition is
 met: the difference exceeds the bound and its interval excludes 0. It is also 99 if a condition has
 no interval. It is 98 if no condition is met but one is undecided: a part of its interval exceeds
-the bound. Differences are relative; those of errors:rate are percentage points.
+the bound. Differences are relative; those of errors:rate and goodput:rate are
+percentage points.
 
 Runs with different settings are refused, and so are runs whose generator was the limit. --force
 compares them anyway.

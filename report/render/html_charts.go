@@ -35,6 +35,9 @@ func chartsOf(r report.Report) []htmlChart {
 		charts[1].Hint = "Percentiles of each point, from sending to the end."
 		charts[2].Hint = "At p99, 1 request in 100 is slower."
 	}
+	if r.Streams.Any() {
+		charts[2].Hint += " Of event gaps, 1 in 100 is longer."
+	}
 	charts = slices.Insert(charts, 2, append(streamCharts(r), queryCharts(r)...)...)
 	for i := range charts {
 		charts[i].Empty = nothingToDraw(r, charts[i].Name)

@@ -75,7 +75,8 @@ func htmlKinds(t *testing.T) map[string]report.Report {
 	phasesFromJSON := report.Build(reporttest.Phased(reporttest.Run(t)))
 	phasesFromJSON.Histograms = nil
 	return map[string]report.Report{
-		"phases": report.Build(reporttest.Phased(reporttest.Run(t))), "phases from JSON": phasesFromJSON,
+		"streams": report.Build(reporttest.Streamed(reporttest.Run(t))),
+		"phases":  report.Build(reporttest.Phased(reporttest.Run(t))), "phases from JSON": phasesFromJSON,
 		"slots": report.Build(reporttest.Run(t)), "closed loop": report.Build(reporttest.Loop(true)), "never begun": report.Build(report.Input{Run: "x", TargetRate: 100}),
 		"nothing sent": report.Build(report.Input{Run: "x", StartedAt: incomplete.StartedAt, Duration: 5 * time.Second, TargetRate: 100, Budget: report.Budget{Issued: 500, Skipped: 500}}),
 		"incomplete":   report.Build(incomplete), "thresholds": report.Build(failed), "combined": combined, "hostile": reporttest.Scribbled(t), "running": report.Build(running), "short": report.Build(short), "JSON": fromJSON, "evil": evil(t), "queries": report.Build(reporttest.Queried(reporttest.Run(t))),

@@ -124,21 +124,22 @@ func Phased(in report.Input) report.Input {
 func Streamed(in report.Input) report.Input {
 	const ms = 1_000_000
 	for _, w := range in.Workers {
-		rec := record.NewRecorder()
 		for n := range int64(60) {
+			rec := record.NewRecorder()
 			f := record.Finished{Sent: ms, Done: 900 * ms, Judged: true, Good: n%10 > 0}
 			f.Stream = &record.Stream{First: (100 + n) * ms, Last: (100 + n + (1+n%20)*15) * ms, Events: 2 + n%20, TokensIn: 7, TokensOut: 2 + n%20, Usage: n%3 == 0, PerToken: 15 * ms}
 			for range 1 + n%20 {
 				rec.Gap(0, (10+n%7)*ms)
 			}
 			rec.Done(f)
-		}
-		s := record.NewSnapshot("", "")
-		s.Record(rec)
-		w.Total.Streams.Merge(&s.Streams)
-		w.Total.Counts.Judged, w.Total.Counts.Good = s.Counts.Judged, s.Counts.Good
-		if n := len(w.Series); n > 0 {
-			w.Series[n/2].Add(&record.Point{Streams: &s.Streams, Judged: s.Counts.Judged, Good: s.Counts.Good})
+			s := record.NewSnapshot("", "")
+			s.Record(rec)
+			w.Total.Streams.Merge(&s.Streams)
+			w.Total.Counts.Judged += s.Counts.Judged
+			w.Total.Counts.Good += s.Counts.Good
+			if all := int64(len(w.Series)); all > 0 {
+				w.Series[n*all/60].Add(&record.Point{Streams: &s.Streams, Judged: s.Counts.Judged, Good: s.Counts.Good})
+			}
 		}
 	}
 	return in

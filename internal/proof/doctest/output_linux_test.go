@@ -428,8 +428,10 @@ func streamed(o *outputs) {
 		total := record.NewSnapshot("w", "1")
 		total.Record(rec)
 		total.Final = true
+		var series record.Series
+		series.Add(0, total)
 		in := report.Input{Run: "streamed", StartedAt: time.Now(), Duration: time.Second, Budget: report.Budget{Issued: 1},
-			Workers: []report.WorkerInput{{ID: "w", Incarnation: "1", State: "left", Gone: true, Leased: 1, Total: total}}}
+			Workers: []report.WorkerInput{{ID: "w", Incarnation: "1", State: "left", Gone: true, Leased: 1, Total: total, Series: series.Points()}}}
 		var text bytes.Buffer
 		if err := archive.Write(&text, report.Build(in)); err != nil {
 			o.t.Fatal(err)
@@ -439,6 +441,7 @@ func streamed(o *outputs) {
 			o.t.Fatal(err)
 		}
 		o.print("loadctl report " + file)
+		o.print("loadctl compare --force " + file + " " + file)
 	}
 }
 
