@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/archive"
 	"github.com/loadctl/loadctl/report/record"
@@ -387,7 +388,7 @@ func TestDamagedArchives(t *testing.T) {
 		}
 	}
 	want, step := reporttest.EveryFormat(t, whole)["json"], 1
-	if reporttest.RaceEnabled || testing.Short() {
+	if await.RaceEnabled || testing.Short() {
 		step = 7
 	}
 	harmless := 0

@@ -5,15 +5,15 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/loadctl/loadctl/internal/proof/await"
 	"github.com/loadctl/loadctl/report/record"
-	"github.com/loadctl/loadctl/report/reporttest"
 )
 
 // I12: the memory of a worker does not grow with requests or time.
 func TestMemoryIsConstant(t *testing.T) {
 	const perInterval = 100
 	intervals := int64(10_000) // 1e6 samples
-	if reporttest.RaceEnabled || testing.Short() {
+	if await.RaceEnabled || testing.Short() {
 		intervals = 2_000 // the detector is slow on arrays, and nothing here is shared
 	}
 	rng := rand.New(rand.NewPCG(12, 12))

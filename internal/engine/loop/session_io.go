@@ -1,7 +1,10 @@
 package loop
 
 import (
+	"errors"
+	"io"
 	"slices"
+	"syscall"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
 
@@ -126,7 +129,7 @@ func (c *Client) readSession(cn *conn) {
 		case err == nil:
 			continue
 		case !sockets.Blocked(err):
-			c.lose(cn, err)
+			c.lose(cn, cn.reset(err))
 		case cn.writeErr != nil:
 			c.lose(cn, cn.writeErr)
 		default:
@@ -136,6 +139,15 @@ func (c *Client) readSession(cn *conn) {
 	}
 	c.readOn(cn)
 	c.respond(cn)
+}
+
+// reset returns why a connection ended, by what a read says. If a write found the reset, the system has forgotten it: the read
+// then finds an end in order.
+func (cn *conn) reset(read error) error {
+	if errors.Is(read, io.EOF) && errors.Is(cn.writeErr, syscall.ECONNRESET) {
+		return cn.writeErr
+	}
+	return read
 }
 
 // readOn lets resume read on.

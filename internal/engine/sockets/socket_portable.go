@@ -127,6 +127,9 @@ func (s *pipe) read() {
 			}
 		}
 		if err != nil && !s.datagrams {
+			for s.writing && errors.Is(err, io.EOF) && !s.closed {
+				s.changed.Wait() // if the write finds a reset, the read finds an end in order
+			}
 			if s.inEnded = true; !errors.Is(err, io.EOF) {
 				s.inErr = cause(err)
 			}
@@ -156,6 +159,7 @@ func (s *pipe) write() {
 		s.poller.mu.Unlock()
 		_, err := s.conn.Write(taken)
 		s.poller.mu.Lock()
+		s.changed.Broadcast()
 		if s.writing = false; err != nil {
 			s.writeErr = cause(err)
 			s.poller.post(s, CanWrite|CanRead|PeerClosed)

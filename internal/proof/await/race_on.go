@@ -1,6 +1,6 @@
 //go:build race
 
-package reporttest
+package await
 
 // RaceEnabled says that the race detector is built in.
 const RaceEnabled = true
