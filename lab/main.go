@@ -40,6 +40,7 @@ func command(ctx context.Context, args []string) error {
 // parts returns the parts of the benchmark that run as processes of their own, each on a core that its parent chooses.
 func parts() map[string]func(args []string) error {
 	return map[string]func([]string) error{
+		"bare-sse":  bareEventsPart,
 		"crowd":     crowdPart,
 		"endpoint":  endpointPart,
 		"plain-h3":  plainThreePart,
