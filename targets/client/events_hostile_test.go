@@ -57,15 +57,19 @@ func (h hostile) write(texts ...string) {
 type noting struct {
 	*net.TCPConn
 	lock sync.Mutex
-	text string
+	text []byte
+	last []byte // that was written since note, with room for the text in several writes
 	seen chan struct{}
 }
+
+// noted is how many bytes of the end of a text are looked for: a longer one is cut into frames.
+const noted = 64
 
 // note returns a channel that is closed when the text has been written.
 func (c *noting) note(text string) <-chan struct{} {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	c.text, c.seen = text, make(chan struct{})
+	c.text, c.last, c.seen = []byte(text[max(0, len(text)-noted):]), c.last[:0], make(chan struct{})
 	return c.seen
 }
 
@@ -74,10 +78,14 @@ func (c *noting) Write(p []byte) (int, error) {
 	n, err := c.TCPConn.Write(p)
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.seen != nil && bytes.Contains(p[:n], []byte(c.text)) {
+	if c.seen == nil {
+		return n, err
+	}
+	if c.last = append(c.last, p[:n]...); bytes.Contains(c.last, c.text) {
 		close(c.seen)
 		c.seen = nil
 	}
+	c.last = append(c.last[:0], c.last[max(0, len(c.last)-noted):]...)
 	return n, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -132,6 +133,8 @@ func (s *pipe) read() {
 			}
 			if s.inEnded = true; !errors.Is(err, io.EOF) {
 				s.inErr = cause(err)
+			} else if errors.Is(s.writeErr, syscall.ECONNRESET) {
+				s.inErr = s.writeErr
 			}
 			s.poller.post(s, CanRead|PeerClosed)
 			return
