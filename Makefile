@@ -130,7 +130,7 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 	done 3< <(test -z "$$found" || echo "$$found")
 
 bench: ## Measure beside other load generators, into docs/benchmarks.md, on a quiet machine (35 minutes)
-	@command -v redis-server >/dev/null || { echo "This needs redis-server: apt-get install -y redis-server, and wrk hey apache2-utils for comparison" >&2; exit 1; }
+	@command -v redis-server >/dev/null || { echo "This needs redis-server: apt-get install -y redis-server, and wrk hey apache2-utils python3-aiohttp for comparison" >&2; exit 1; }
 	go -C lab run . -out ../docs/benchmarks.md
 
 microbench: ## Run the benchmarks of the packages

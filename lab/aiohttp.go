@@ -3,10 +3,12 @@
 package main
 
 import (
+	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 )
 
@@ -14,11 +16,11 @@ import (
 var sseScript []byte
 
 // aiohttp is the library with which most load generators for language models read their streams, in a client as simple as
-// ours of net/http.
-func aiohttp(b *bench) (tool, error) {
+// ours of net/http. Its error is that it is missing.
+func aiohttp(ctx context.Context, b *bench) (tool, error) {
 	script := b.file("sse.py")
-	return tool{
-		name: "aiohttp", program: "/usr/bin/python3", needs: "apt-get install python3-aiohttp",
+	t := tool{
+		name: "aiohttp", program: "/usr/bin/python3",
 		ask: []string{script, "--version"}, found: regexp.MustCompile(`([\d.]+)`),
 		args: func(l load) []string {
 			return []string{script, l.url, fmt.Sprint(l.connections), fmt.Sprint(l.seconds())}
@@ -31,5 +33,12 @@ func aiohttp(b *bench) (tool, error) {
 			return claim{requests: said.Events}, nil
 		},
 		exact: true,
-	}, os.WriteFile(script, sseScript, 0o600)
+	}
+	if err := os.WriteFile(script, sseScript, 0o600); err != nil {
+		return t, err
+	}
+	if err := exec.CommandContext(ctx, t.program, script, "--version").Run(); err != nil {
+		return t, fmt.Errorf("it is missing: apt-get install python3-aiohttp (%w)", err)
+	}
+	return t, t.locate(ctx)
 }

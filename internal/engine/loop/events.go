@@ -84,11 +84,11 @@ func (cn *conn) lasts() int64 {
 	if e == nil {
 		return 0
 	}
-	last := int64(0)
-	if look := func() { last = e.Last }; cn.state == streaming && cn.stream.h3 != nil {
-		cn.stream.h3.Look(look) // another goroutine reads the answer
+	var last int64
+	if cn.state == streaming && cn.stream.h3 != nil {
+		cn.stream.h3.Look(func() { last = e.Last }) // another goroutine reads the answer
 	} else {
-		look()
+		last = e.Last
 	}
 	if last == 0 {
 		return 0

@@ -129,7 +129,7 @@ func (c *Client) readSession(cn *conn) {
 		case err == nil:
 			continue
 		case !sockets.Blocked(err):
-			c.lose(cn, cn.reset(err))
+			c.lose(cn, cn.whyEnded(err))
 		case cn.writeErr != nil:
 			c.lose(cn, cn.writeErr)
 		default:
@@ -141,9 +141,9 @@ func (c *Client) readSession(cn *conn) {
 	c.respond(cn)
 }
 
-// reset returns why a connection ended, by what a read says. If a write found the reset, the system has forgotten it: the read
+// whyEnded returns why a connection ended, by what a read says. If a write found the reset, the system has forgotten it: the read
 // then finds an end in order.
-func (cn *conn) reset(read error) error {
+func (cn *conn) whyEnded(read error) error {
 	if errors.Is(read, io.EOF) && errors.Is(cn.writeErr, syscall.ECONNRESET) {
 		return cn.writeErr
 	}

@@ -129,7 +129,8 @@ func (s *pipe) read() {
 		}
 		if err != nil && !s.datagrams {
 			for s.writing && errors.Is(err, io.EOF) && !s.closed {
-				s.changed.Wait() // if the write finds a reset, the read finds an end in order
+				// If the write finds a reset, the read finds an end in order. A peer that closed its side reads on, or resets.
+				s.changed.Wait()
 			}
 			if s.inEnded = true; !errors.Is(err, io.EOF) {
 				s.inErr = cause(err)
@@ -162,11 +163,11 @@ func (s *pipe) write() {
 		s.poller.mu.Unlock()
 		_, err := s.conn.Write(taken)
 		s.poller.mu.Lock()
-		s.changed.Broadcast()
 		if s.writing = false; err != nil {
 			s.writeErr = cause(err)
 			s.poller.post(s, CanWrite|CanRead|PeerClosed)
 		}
+		s.changed.Broadcast()
 	}
 	if s.closed {
 		s.conn.Close()
