@@ -86,18 +86,16 @@ func (l Ledger) Leave(ctx context.Context, places []Place) error {
 	return nil
 }
 
-// Before returns the places of those that are before a run: it has to wait for them. Mostly nobody waits anywhere, and then
-// that is one short call.
-func (l Ledger) Before(ctx context.Context, p Place) ([]Place, error) {
+// Line returns the ledger for those who look at the line. If nobody waits anywhere, which one short call says, it is empty.
+func (l Ledger) Line(ctx context.Context) (State, error) {
 	n, err := l.Client.Exists(ctx, queueKey).Result()
 	if err != nil {
-		return nil, explain("ask who waits for room", err)
+		return State{}, explain("ask who waits for room", err)
 	}
 	if n == 0 {
-		return nil, nil
+		return State{}, nil
 	}
-	s, err := l.List(ctx)
-	return s.Before(p), err
+	return l.List(ctx)
 }
 
 // Before returns the places that share a rate with a host and were entered earlier; all, if a place was not entered.

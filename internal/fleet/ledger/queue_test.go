@@ -57,9 +57,9 @@ func names(places []ledger.Place) (all []string) {
 // before checks for whom a place has to wait.
 func (l line) before(p ledger.Place, want ...string) {
 	l.Helper()
-	places, err := l.Before(l.Context(), p)
-	if err != nil || !slices.Equal(names(places), want) {
-		l.Errorf("%s at %s waits for %q, want %q, error %v", p.Run, p.Host, names(places), want, err)
+	s, err := l.Line(l.Context())
+	if got := names(s.Before(p)); err != nil || !slices.Equal(got, want) {
+		l.Errorf("%s at %s waits for %q, want %q, error %v", p.Run, p.Host, got, want, err)
 	}
 }
 

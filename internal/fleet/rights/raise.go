@@ -41,12 +41,9 @@ func (k Keeper) raise(ctx context.Context, want func(*stored) (peak int64)) erro
 		}
 		readings, hold := k.readings(s)
 		for i, r := range readings {
-			g, err := k.more(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
+			g, err := k.more(ctx, k.shares[i], s, peak, r, hold[i])
 			if err != nil {
 				return err
-			}
-			if g.Status != "OK" {
-				return k.noRoom(ctx, k.shares[i], s.burst, peak, g)
 			}
 			hold[i] = granted(r, g, hold[i])
 		}
@@ -71,15 +68,32 @@ func Change(ctx context.Context, r *run.Run, change func() (run.Change, error)) 
 	}
 }
 
-// more asks for more. Who has to wait for others gets the answer that there is no room.
-func (k Keeper) more(ctx context.Context, a reserve.Ask, h held) (reserve.Grant, error) {
+// more asks for what a peak needs at a host. A *RoomError says that there is no room, or that others wait for it. Those
+// before the run may wait for a ledger that grants nothing new yet. Then the run waits for the same.
+func (k Keeper) more(ctx context.Context, h share, s stored, peak int64, r reserve.Reading, x held) (reserve.Grant, error) {
+	a := r.Raise(k.need(h, s, peak))
 	if a.Want > a.Right.Rate {
-		before, err := k.Ledger.Before(ctx, ledger.Place{Host: a.Host, Run: a.Run, Entered: k.line.entered()})
-		if err != nil || len(before) > 0 {
-			return reserve.Grant{Status: "FULL"}, err
+		line, err := k.Ledger.Line(ctx)
+		if err != nil {
+			return reserve.Grant{}, err
+		}
+		if len(line.Before(k.place(a.Host))) > 0 {
+			if line.Quiet.IsZero() {
+				return reserve.Grant{}, k.full(h, s.burst, peak, 0, line)
+			}
+			return reserve.Grant{}, k.noRoom(ctx, h, s.burst, peak, reserve.Grant{Status: "QUIET"})
 		}
 	}
-	return k.ask(ctx, a, h)
+	g, err := k.ask(ctx, a, x)
+	if err == nil && g.Status != "OK" {
+		err = k.noRoom(ctx, h, s.burst, peak, g)
+	}
+	return g, err
+}
+
+// place is where the run stands among those that wait for room at a host.
+func (k Keeper) place(host string) ledger.Place {
+	return ledger.Place{Host: host, Run: k.Run.UID, Entered: k.line.entered()}
 }
 
 // Create is [Wait.Create] of a run that waits for no room.
@@ -106,10 +120,7 @@ func (k Keeper) first(ctx context.Context) (reservation, error) {
 	readings, hold := k.readings(s)
 	for i, r := range readings {
 		hold[i].Raised = s.now
-		g, err := k.more(ctx, r.Raise(k.need(k.shares[i], s, peak)), hold[i])
-		if err == nil && g.Status != "OK" {
-			err = k.noRoom(ctx, k.shares[i], s.burst, peak, g)
-		}
+		g, err := k.more(ctx, k.shares[i], s, peak, r, hold[i])
 		if err == nil {
 			hold[i] = granted(r, g, hold[i])
 		}

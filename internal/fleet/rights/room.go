@@ -53,16 +53,18 @@ func (k Keeper) noRoom(ctx context.Context, h share, burst, peak int64, g reserv
 		if err != nil {
 			return err
 		}
-		k.full(e, h, burst, g.Left, s)
+		return k.full(h, burst, peak, g.Left, s)
 	}
 	return e
 }
 
-// full describes an endpoint that has too little room for a run: how much is left, who holds the rest, and what to do.
-func (k Keeper) full(e *RoomError, h share, burst, left int64, s ledger.State) {
+// full returns the error of an endpoint that has too little room for a run: how much is left, who holds the rest, and what
+// to do.
+func (k Keeper) full(h share, burst, peak, left int64, s ledger.State) *RoomError {
+	e := &RoomError{Host: h.host, Status: "FULL", wants: k.need(h, stored{burst: burst}, peak)}
 	rows, sum := s.Sharing(h.host)
 	whole := s.Bound(h.host).Rate
-	before := s.Before(ledger.Place{Host: h.host, Run: k.Run.UID, Entered: k.line.entered()})
+	before := s.Before(k.place(h.host))
 	upTo := func(right int64) string {
 		return "give a rate up to " + perSecond(k.requestsAt(h.allow(k.Run.Spec, burst, right)))
 	}
@@ -70,7 +72,7 @@ func (k Keeper) full(e *RoomError, h share, burst, left int64, s ledger.State) {
 	if e.wants > whole {
 		e.text += fmt.Sprintf("its whole budget is %s", perSecond(whole))
 		e.advice, e.never = upTo(whole), true
-		return
+		return e
 	}
 	other := "slow these runs down or stop them"
 	if k.line != nil {
@@ -85,6 +87,7 @@ func (k Keeper) full(e *RoomError, h share, burst, left int64, s ledger.State) {
 		}
 	}
 	e.advice = other
+	return e
 }
 
 // waiting says how many runs wait.

@@ -3,6 +3,7 @@ package rights_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +29,7 @@ func (b *bed) waits(ctx context.Context, name string, qps int64, most time.Durat
 	wait := rights.Wait{Room: most, Tell: func(line string) { c.told <- line }}
 	go func() {
 		_, _, err := wait.Create(ctx, b.client, name, asked(qps), run.Options{})
+		close(c.told) // who waits for a line in vain gets an empty one
 		c.ended <- err
 	}()
 	return c
@@ -168,24 +170,28 @@ func TestWaitForAThaw(t *testing.T) {
 }
 
 // TestNewLedgerIsWaitedFor asserts that a creation waits for a ledger that grants nothing new yet, without being told to,
-// and that it does not wait for room then.
+// also behind others that do, and that it does not wait for room then.
 func TestNewLedgerIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	redistest.Each(t, func(t *testing.T, client rdb.Client) {
 		b := &bed{t, client, ledger.Ledger{Client: client}}
 		b.budget("100", false)
-		fits, not := b.waits(t.Context(), "fits", 60, 0), b.waits(t.Context(), "not", 600, 0)
-		for _, c := range []creation{fits, not} {
+		var all []creation
+		for i, qps := range []int64{600, 60, 30} {
+			c := b.waits(t.Context(), "r"+strconv.Itoa(i), qps, 0)
+			all = append(all, c)
 			if line := await.Receive(t, "the line", c.told); !strings.Contains(line, "waits for up to 35s: "+host+" has a budget, and the ledger of budgets is new") {
-				t.Error(line)
+				t.Errorf("%d/s: %q", qps, line)
 			}
 		}
 		ledgertest.Calm(t, client)
-		if err := await.Receive(t, "the run", fits.ended); err != nil {
+		if err := await.Receive(t, "the refusal", all[0].ended); !isRoom(err, "has no room for 600/s") {
 			t.Error(err)
 		}
-		if err := await.Receive(t, "the refusal", not.ended); !isRoom(err, "has no room for 600/s") {
-			t.Error(err)
+		for _, c := range all[1:] {
+			if err := await.Receive(t, "the run", c.ended); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }
