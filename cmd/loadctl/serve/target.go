@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +32,7 @@ func NewTargetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer debug.SetGCPercent(debug.SetGCPercent(garbage))
 			return flags.serve(c, server)
 		},
 	}
@@ -78,6 +80,10 @@ func (f *targetFlags) AddFlags(c *cobra.Command) {
 	f.certificate.AddFlags(c, "serve https (with --ws wss, with --grpc grpcs)")
 	s.BoolVar(&f.options.HTTP3, "http3", false, "with --tls-cert: serve HTTP/3 too, at the same port over UDP")
 }
+
+// garbage is the garbage that a target collects at once, in percent of what it keeps. That it keeps little would mean several
+// collections a second, each of which delays answers on few cores by milliseconds.
+const garbage = 400
 
 // usualService is the service time if only a capacity is given.
 const usualService = 10 * time.Millisecond
