@@ -26,15 +26,12 @@ func announceSeats(log *slog.Logger, most int64) func(lease.Reply, *lease.View) 
 	var idle, short bool
 	var since int64 // when it first had none, µs; 0 = it has some
 	return func(r lease.Reply, v *lease.View) {
-		newest := v.Laws.Newest()
-		if r.Status != lease.OK || newest == nil || newest.T0 > r.Now {
+		now := v.Laws.At(r.Now)
+		if r.Status != lease.OK || now < 0 || v.Laws.All()[now].T0 > r.Now { // the run has not begun
 			return
 		}
 		n, _ := v.Seats(r.Now)
-		all := int64(0)
-		if i := v.Laws.At(r.Now); i >= 0 {
-			all = v.Laws.All()[i].Concurrency()
-		}
+		all := v.Laws.All()[now].Concurrency()
 		if n > 0 || all == 0 || len(v.Held) == 0 {
 			since = 0
 		} else if since == 0 {

@@ -19,7 +19,8 @@ func TestAnnounceSeats(t *testing.T) {
 		l := lease.Law{Law: pacer.Law{ID: 1, R0: n, R1: n, Den: 1_000_000, K: pacer.Endless}, End: pacer.Endless, ClockEpoch: 1}
 		for range 4 {
 			now += idleTime / 2
-			observe(lease.Reply{Status: lease.OK, Now: now, Members: 3}, &lease.View{Laws: (*lease.Laws)(nil).With(l), Held: held})
+			over := lease.Law{Law: pacer.Law{ID: 2, T0: 1 << 40}, Phase: lease.Ended, Prev: 1, Cut: pacer.Endless, ClockEpoch: 1} // the run has a length
+			observe(lease.Reply{Status: lease.OK, Now: now, Members: 3}, &lease.View{Laws: (*lease.Laws)(nil).With(l, over), Held: held})
 		}
 	}
 	see(0, lease.Whole()) // a rate of 0: --qps max
