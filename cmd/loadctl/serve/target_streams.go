@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func (f *streamFlags) AddFlags(c *cobra.Command) {
 	s := c.Flags()
 	s.Var(&f.sse, "sse", "answer with a stream of events by `SETTINGS`, such as first=200ms,events=50,gap=20ms±5ms. See docs/target.md#streams")
 	s.Var(&f.openai, "openai", "answer as a language model does, with tokens by `SETTINGS`, such as first=200ms,tokens=50,gap=20ms±5ms")
-	s.StringVar(&f.eventLog, "event-log", "", "write a line of JSON to `FILE` for each stream: when its request came, and when each event was written")
+	s.StringVar(&f.eventLog, "event-log", "", "write a line of JSON to a new `FILE` for each stream: when its request came, and when each event was written")
 }
 
 // given tells whether there are streams.
@@ -51,14 +52,25 @@ func (f *streamFlags) open() error {
 	}
 	var lines io.Writer
 	if f.eventLog != "" {
-		file, err := os.Create(f.eventLog)
-		if err != nil {
+		file, err := os.OpenFile(f.eventLog, os.O_WRONLY|os.O_CREATE|f.exclusive(), 0o666) // less what the umask takes, as any file
+		switch {
+		case errors.Is(err, fs.ErrExist):
+			return fmt.Errorf("--event-log: %s is there already; give the name of a new file, or remove it", f.eventLog)
+		case err != nil:
 			return fmt.Errorf("--event-log: %w; give the name of a file in a folder that exists", err)
 		}
 		f.file, lines = file, file
 	}
 	f.log = streams.NewLog(lines)
 	return nil
+}
+
+// exclusive returns the flag that refuses a file that is there: it may be the log of another run. A device may be there.
+func (f *streamFlags) exclusive() int {
+	if info, err := os.Stat(f.eventLog); err == nil && !info.Mode().IsRegular() {
+		return 0
+	}
+	return os.O_EXCL
 }
 
 // routes returns the routes of the streams.

@@ -201,6 +201,10 @@ func TestTargetOpenAI(t *testing.T) {
 
 // TestTargetStreamsRefused asserts the text of each error.
 func TestTargetStreamsRefused(t *testing.T) {
+	there := filepath.Join(t.TempDir(), "events.jsonl")
+	if err := os.WriteFile(there, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args []string
 		says string
@@ -211,6 +215,7 @@ func TestTargetStreamsRefused(t *testing.T) {
 		{[]string{"--event-log", "x"}, "--event-log: give --sse or --openai too, the streams that it lists"},
 		{[]string{"--sse", "events=5", "--status", "201"}, "--status: streams of --sse have status 200; leave it out, or give --error-share for other answers"},
 		{[]string{"--sse", "events=5", "--event-log", "/nowhere/x"}, "--event-log: open /nowhere/x: no such file or directory; give the name of a file in a folder that exists"},
+		{[]string{"--sse", "events=5", "--event-log", there}, "--event-log: " + there + " is there already; give the name of a new file, or remove it"},
 		{[]string{"--sse", "events=5", "--tcp"}, "an echo takes only --latency, --jitter and --stall; leave other settings of answers out"},
 		{[]string{"--openai", "tokens=5", "--route", "POST /v1/responses=body=x", "--route", "POST /v1/responses=body=y"}, "is given twice; leave one out"},
 	} {

@@ -75,8 +75,12 @@ func Concluded(rep report.Report) error {
 // failures names the most frequent class of failures, the most frequent status if that is the reason, and what to do.
 func failures(rep report.Report) string {
 	class, n := most(rep.Errors)
-	if class != targets.ClassStatus {
+	switch class {
+	case targets.ClassStatus:
+	case targets.ClassDNS, targets.ClassConnect, targets.ClassTLS:
 		return fmt.Sprintf("%d requests failed, of class %s; see the report, and check the target with loadctl doctor --url URL", n, class)
+	default:
+		return fmt.Sprintf("%d requests failed, of class %s; see the report, and look at one request with loadctl try", n, class)
 	}
 	status, _ := most(rep.StatusCodes)
 	return fmt.Sprintf("%d requests failed, of class %s, most with %s; check path and login, or name the good statuses with --expect", n, class, status)

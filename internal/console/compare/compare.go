@@ -60,12 +60,12 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	row := struct {
 		Figure     string    `json:"figure"`
 		Unit       string    `json:"unit"`
-		Base       float64   `json:"base"`
-		Other      float64   `json:"other"`
+		Base       *float64  `json:"base,omitempty"`
+		Other      *float64  `json:"other,omitempty"`
 		Difference *float64  `json:"difference,omitempty"`
 		Interval   *Interval `json:"interval,omitempty"`
 		Why        string    `json:"why,omitempty"`
-	}{r.Name, []string{"ns", "per_second", "share"}[r.Unit], r.Base, r.Other, nil, r.Difference, r.Why}
+	}{r.Name, []string{"ns", "per_second", "share"}[r.Unit], present(r.Base), present(r.Other), nil, r.Difference, r.Why}
 	if change := r.Change(); !math.IsNaN(change) {
 		row.Difference = &change
 	}
@@ -103,11 +103,30 @@ func Compare(base, other Side) Result {
 	r := Result{Name: other.Name, Notes: []string{}}
 	for i, f := range all {
 		row := f.row(a[i], b[i], len(all))
+		if row.Base, row.Other = f.or(row.Base, base), f.or(row.Other, other); f.unit == Nanoseconds { // as in reports, also the means of several runs
+			row.Base, row.Other = math.Round(row.Base), math.Round(row.Other)
+		}
 		row.baseBounded, row.otherBounded = slices.ContainsFunc(base.Runs, f.bounded), slices.ContainsFunc(other.Runs, f.bounded)
 		r.Rows = append(r.Rows, row)
 	}
 	r.Notes = append(r.Notes, notes(base, other)...)
 	return r
+}
+
+// or returns a value of a figure, or NaN if the side lacks the figure.
+func (f figure) or(value float64, s Side) float64 {
+	if !slices.ContainsFunc(s.Runs, f.of.has) {
+		return math.NaN()
+	}
+	return value
+}
+
+// present returns nil for a value that is absent.
+func present(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
 }
 
 // estimates returns the estimate of each figure of a side.
@@ -132,9 +151,6 @@ func estimates(s Side, all []figure) []estimate {
 // row compares the estimates of a figure, one of this many rows.
 func (f figure) row(a, b estimate, rows int) Row {
 	r := Row{Name: f.name, Unit: f.unit, Base: a.plain, Other: b.plain}
-	if f.unit == Nanoseconds { // as in reports, also the means of several runs
-		r.Base, r.Other = math.Round(r.Base), math.Round(r.Other)
-	}
 	if r.Why = a.why; r.Why == "" {
 		r.Why = b.why
 	}
