@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -264,6 +265,16 @@ func (c *Client) Cancel(due int64, err error) {
 			}
 		}
 	}
+}
+
+// Abandon ends the requests on the wire: they are canceled. Only Close may follow.
+func (c *Client) Abandon(done func(targets.Result)) {
+	for _, l := range []*list{&c.inFlight, &c.lingering} {
+		for l.first != nil {
+			c.giveUp(l.first, context.Canceled)
+		}
+	}
+	c.report(done)
 }
 
 // giveUp ends a request before its answer has ended. err is why.

@@ -25,6 +25,7 @@ type Client interface {
 	// Wake makes the running Poll return, or the next one. Any goroutine may call it, even after Close.
 	Wake()
 
-	// Close ends the client: neither Send nor Poll is called after it. Requests still on the wire are abandoned.
+	// Close ends the client: neither Send nor Poll is called after it. Requests still on the wire are abandoned. A client may
+	// have a method Abandon(done func(targets.Result)), which is called before, and reports them as canceled.
 	Close() error
 }

@@ -70,6 +70,7 @@ type shard struct {
 	log      RequestLog      // nil = nobody hears of single requests
 	inFlight int
 	request  uint64               // of a closed loop: how many requests were sent
+	longest  int64                // time that an answer in pieces took, ns
 	giveUp   int64                // when the last requests are abandoned, 0 = there may be more
 	done     func(targets.Result) // s.completed or s.answered, made once, as a method value allocates
 
@@ -139,11 +140,25 @@ func (s *shard) run() error {
 			return s.failure
 		}
 	}
+	s.abandon()
 	if err := s.client.Close(); err != nil {
 		s.failure = fmt.Errorf("close client of shard %d: %w", s.part, err)
 	}
 	return s.failure
 }
+
+// abandon ends what is on the wire when the shard waits for it no longer. Those requests have failed.
+func (s *shard) abandon() {
+	if c, can := s.client.(interface {
+		Abandon(done func(targets.Result))
+	}); can && s.inFlight > 0 {
+		c.Abandon(s.done)
+	}
+}
+
+// patience is how long the shard waits for its last answers, ns. Each answer in pieces may take long, as only each of its events
+// has a timeout. So one may take twice as long as any did.
+func (s *shard) patience() int64 { return max(s.limits.drainTimeout, 2*s.longest) }
 
 // turn does everything due at now. It returns when the next turn is due, and whether the shard is done.
 func (s *shard) turn(now int64) (until int64, over bool) {
@@ -182,7 +197,7 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 	}
 	// Only what is on the wire is left.
 	if s.giveUp == 0 {
-		s.giveUp = now + s.limits.drainTimeout
+		s.giveUp = now + s.patience()
 	}
 	return s.giveUp, s.inFlight == 0 || now >= s.giveUp
 }
@@ -306,6 +321,9 @@ func (s *shard) completed(r targets.Result) {
 		Step: r.Call.Step, First: r.First, Reused: r.Reused,
 	}
 	s.judge(&f, &r)
+	if r.Events != nil {
+		s.longest = max(s.longest, r.Done-r.Sent)
+	}
 	s.recorder.Done(f)
 	if s.observer != nil {
 		s.observer.keep(&r)

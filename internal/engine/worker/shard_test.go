@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer/lease"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/events"
 )
 
 // stepClient is a Client whose time and events the test controls.
@@ -374,6 +375,48 @@ func TestRecalledWhileLeaving(t *testing.T) {
 	s.given(s.after(far, law(2, 1_500_000, 0, 0), 0))
 	if _, over := s.turn(client.now + 1); !over {
 		t.Error("it leaves, and still holds what was recalled")
+	}
+}
+
+// abandoning is a stepClient that can abandon requests.
+type abandoning struct{ stepClient }
+
+func (c *abandoning) Abandon(done func(targets.Result)) {
+	for _, r := range c.flight {
+		r.Done, r.Outcome.Class = c.now, targets.ClassCanceled
+		done(r)
+	}
+	c.flight = nil
+}
+
+// TestAnswersInPiecesAreAwaited asserts that a shard waits for its last answers twice as long as an answer in pieces took, and at
+// least for its drain timeout, and that it counts those that it abandons as canceled.
+func TestAnswersInPiecesAreAwaited(t *testing.T) {
+	for _, c := range []struct{ took, patience int64 }{{0, 1000 * ms}, {400 * ms, 1000 * ms}, {7000 * ms, 14_000 * ms}} {
+		client := &abandoning{stepClient{now: 1000 * ms, keep: true}}
+		s := stepShard(client, 0, 1, testLimits())
+		s.given(law(1, 1_000_000, 1000, 3))
+		for len(client.sent) < 3 {
+			s.turn(client.now)
+			client.now += ms
+		}
+		r := client.flight[0]
+		client.flight = client.flight[1:]
+		if r.Done = r.Sent + c.took; c.took > 0 {
+			r.Events = &events.Events{Count: 1, First: r.Done, Last: r.Done}
+		}
+		s.done(r)
+		s.setMode(draining)
+		if until, over := s.turn(client.now); over || until != client.now+c.patience {
+			t.Errorf("after an answer of %d ms it waits for %d ms, over: %v", c.took/ms, (until-client.now)/ms, over)
+		}
+		if _, over := s.turn(client.now + c.patience); !over {
+			t.Error("it waits on")
+		}
+		s.abandon()
+		if n := audit(t, s, 3, record.NewSnapshot("w", "1")); n.Completed != 1 || n.Failed != 2 || s.inFlight != 0 {
+			t.Errorf("%+v, %d in flight", n, s.inFlight)
+		}
 	}
 }
 

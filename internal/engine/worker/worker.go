@@ -226,7 +226,7 @@ func (e *engine) run(ctx context.Context) error {
 	}
 
 	defer context.AfterFunc(ctx, func() {
-		e.Log.Info("leaving: handing over to other workers, and waiting for answers; interrupt again to end at once", "waiting at most", e.DrainTimeout)
+		e.Log.Info("leaving: handing over to other workers, and waiting for answers; interrupt again to end at once", "timeout", e.DrainTimeout)
 	})()
 	staying := ctx
 	if e.Closed { // it has no slots to hand over
