@@ -38,7 +38,7 @@ func TestLacks(t *testing.T) {
 		{flows, "c", good, "no answer of c has goals; write goals, such as goals: first_event<500ms, into"},
 		{Spec{Flows: flows.Flows[:1]}, "", tokens, "no answer of the run has tokens"},
 	} {
-		for _, metric := range strings.Fields(c.metrics) {
+		for metric := range strings.FieldsSeq(c.metrics) {
 			if got := c.of.Lacks(metric, c.step); !strings.Contains(got, c.add) || c.add == "" && got != "" {
 				t.Errorf("%s of %q: %q, want %q", metric, c.step, got, c.add)
 			}
