@@ -37,7 +37,7 @@ type Result struct {
 type Row struct {
 	Name       string // as in --fail-on: "latency:p(99)"
 	Unit       Unit
-	Base       float64 // in ns, per second, or a share; of several runs the geometric mean, of shares the mean
+	Base       float64 // in ns, per second, or a share; of several runs the geometric mean, of shares the mean. NaN = a run has none
 	Other      float64
 	Difference *Interval // nil = there is no interval, and Why says why
 	Why        string
@@ -60,16 +60,21 @@ func (r Row) MarshalJSON() ([]byte, error) {
 	row := struct {
 		Figure     string    `json:"figure"`
 		Unit       string    `json:"unit"`
-		Base       float64   `json:"base"`
-		Other      float64   `json:"other"`
+		Base       *float64  `json:"base,omitempty"`
+		Other      *float64  `json:"other,omitempty"`
 		Difference *float64  `json:"difference,omitempty"`
 		Interval   *Interval `json:"interval,omitempty"`
 		Why        string    `json:"why,omitempty"`
-	}{r.Name, []string{"ns", "per_second", "share"}[r.Unit], r.Base, r.Other, nil, r.Difference, r.Why}
-	if change := r.Change(); !math.IsNaN(change) {
-		row.Difference = &change
-	}
+	}{r.Name, []string{"ns", "per_second", "share"}[r.Unit], known(r.Base), known(r.Other), known(r.Change()), r.Difference, r.Why}
 	return json.Marshal(row)
+}
+
+// known returns nil for NaN.
+func known(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
 }
 
 // An Interval is a difference and its bounds: relative to the base, 0.1 = 10 %
@@ -85,7 +90,7 @@ const mostChange = 1e12
 // Differs tells whether the interval excludes 0.
 func (i *Interval) Differs() bool { return i != nil && (i.Low > 0 || i.High < 0) }
 
-// Change returns the difference relative to the base; for shares the absolute difference. It is NaN if the base is 0.
+// Change returns the difference relative to the base; for shares the absolute difference. It is NaN if the base is 0, or a side has none.
 func (r Row) Change() float64 {
 	if r.Unit == Share {
 		return r.Other - r.Base
@@ -124,6 +129,9 @@ func estimates(s Side, all []figure) []estimate {
 		pooled[i].plain = all[i].value(pooled[i].mean)
 		if len(runs) == 1 {
 			pooled[i].plain = runs[0].plain // as it is printed elsewhere
+		}
+		if slices.ContainsFunc(s.Runs, all[i].unknown) {
+			pooled[i].plain = math.NaN()
 		}
 	}
 	return pooled

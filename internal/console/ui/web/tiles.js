@@ -57,7 +57,7 @@ const figures = [
   ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
   ["", "first byte p99", (f, r) => r.first_bytes && [duration(r.first_byte_ns.p99), `from sending; p50 ${duration(r.first_byte_ns.p50)}`, r.first_byte_ns.p99, "first_byte_ns.p99"]],
   ["", "first event p99", (f, r) => r.streams && [bound(r, "p99") + duration(r.streams.first_event_ns.p99), `p50 ${duration(r.streams.first_event_ns.p50)}`, r.streams.first_event_ns.p99, "streams.first_event_ns.p99"]],
-  ["", "event gap p99", (f, r) => r.streams && [duration(r.streams.event_gap_ns.p99), `p50 ${duration(r.streams.event_gap_ns.p50)}`, r.streams.event_gap_ns.p99, "streams.event_gap_ns.p99"]],
+  ["", "event gap p99", (f, r) => r.streams?.event_gap_ns && [duration(r.streams.event_gap_ns.p99), `p50 ${duration(r.streams.event_gap_ns.p50)}`, r.streams.event_gap_ns.p99, "streams.event_gap_ns.p99"]],
   ["", "goodput", (f, r) => r.goodput && [rate(r.goodput.per_s) + "/s", `${share(r.goodput.share)} of answers met their goals`, r.goodput.per_s, "goodput.per_s"]],
   ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "how late it was sent", r.lag_ns.p99, "lag_ns.p99"]],
 ];
