@@ -22,13 +22,15 @@ type Input struct {
 	Running    bool          // the run goes on
 	TargetRate float64       // requests per second last asked for, of the whole cluster
 	ClosedLoop bool          // there is no rate: see Report
-	Limiter    string        // see Report
-	Described  Description   // what is known of it; Build counts the hosts
-	Events     []Event       // all that Redis knows, oldest first; Build adds the outages that workers saw
-	Budget     Budget
-	Workers    []WorkerInput         // one for each incarnation
-	Thresholds []threshold.Threshold // conditions that the run has to meet
-	Warmup     time.Duration         // thresholds leave out this time at the start
+	// Concurrency is how many requests of a closed loop were in flight: see Report
+	Concurrency []int64
+	Limiter     string      // see Report
+	Described   Description // what is known of it; Build counts the hosts
+	Events      []Event     // all that Redis knows, oldest first; Build adds the outages that workers saw
+	Budget      Budget
+	Workers     []WorkerInput         // one for each incarnation
+	Thresholds  []threshold.Threshold // conditions that the run has to meet
+	Warmup      time.Duration         // thresholds leave out this time at the start
 
 	// Missing says in sentences what is unknown about the run. It makes the report incomplete.
 	Missing []string
@@ -83,7 +85,7 @@ func Build(in Input) Report {
 	}
 	r := emptySum()
 	r.Run, r.StartedAt, r.Running, r.DurationS = in.Run, in.StartedAt.UTC(), in.Running, in.Duration.Seconds()
-	r.Audit, r.Asked, r.TargetRate, r.ClosedLoop, r.Limiter = audit, audit.Asked, in.TargetRate, in.ClosedLoop, in.Limiter
+	r.Audit, r.Asked, r.TargetRate, r.ClosedLoop, r.Concurrency, r.Limiter = audit, audit.Asked, in.TargetRate, in.ClosedLoop, slices.Clone(in.Concurrency), in.Limiter
 	r.Described = in.Described.described(in.Workers)
 	r.BytesIn, r.BytesOut, r.MessagesIn, r.OutOfRange = merged.Counts.BytesIn, merged.Counts.BytesOut, merged.Counts.MessagesIn, merged.Counts.OutOfRange
 	r.Histograms.Latency, r.Histograms.Service, r.Histograms.Lag = merged.Latency, merged.Service, merged.Lag
@@ -129,7 +131,7 @@ func (r *Report) countRequests() {
 }
 
 // closedLoop is a note on the latencies of a closed loop; closedNotes, in closed.go, adds the others.
-const closedLoop = "closed loop: each connection sent its next request when the last one was answered; latencies do not include the time that users would " +
+const closedLoop = "closed loop: the next request was sent when one had ended; latencies do not include the time that users would " +
 	"have waited (coordinated omission). For latencies at a rate use --qps NUMBER"
 
 // merge adds up the snapshots and collects the series.

@@ -2,6 +2,8 @@ package report_test
 
 import (
 	"bytes"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,7 +25,7 @@ func TestClosedLoop(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\nasked       max          as fast as it goes (closed loop)\n", "\nsent        8 ", "\naudit       sent 8 = completed 8\n", "\nlatency ",
-		"\nnote        closed loop: each connection sent its next request when the last one was answered; " +
+		"\nnote        closed loop: the next request was sent when one had ended; " +
 			"latencies do not include the time that users would have waited (coordinated omission). For latencies at a rate use --qps NUMBER\n",
 	} {
 		if !strings.Contains(text.String(), want) {
@@ -35,6 +37,57 @@ func TestClosedLoop(t *testing.T) {
 	}
 	if err := render.JSON(&object, r); err != nil || !strings.Contains(object.String(), "\"closed_loop\": true,\n") {
 		t.Errorf("%s, %v", object.String(), err)
+	}
+}
+
+// TestConcurrency asserts that every format for people says how many requests were to be in flight, and JSON all numbers. Of many
+// they show the first ones and the last.
+func TestConcurrency(t *testing.T) {
+	for _, c := range []struct {
+		numbers []int64
+		text    string
+	}{
+		{[]int64{8}, "c=8"},
+		{[]int64{4, 8, 16, 64}, "c=4, c=8, c=16, c=64"},
+		{[]int64{1, 2, 3, 4, 5, 6}, "c=1, c=2, c=3, …, c=6"},
+	} {
+		in := reporttest.Loop(true)
+		in.Concurrency = c.numbers
+		r := report.Build(in)
+		for format, want := range map[string]string{
+			"text": "\nasked       " + fmt.Sprintf("%-12s", c.text) + " as many requests in flight (closed loop)\n", "markdown": "| asked | " + c.text + " | |",
+			"html": c.text, "json": `"concurrency": [`,
+		} {
+			write, err := render.Format(format)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := write(&b, r); err != nil || !strings.Contains(b.String(), want) || strings.Contains(b.String(), "as fast as it goes") {
+				t.Errorf("%v as %s: %v, %q is missing, or the loop has no number:\n%.3000s", c.numbers, format, err, want, b.String())
+			}
+		}
+		if again := reporttest.Reread(t, r); !slices.Equal(again.Concurrency, c.numbers) {
+			t.Errorf("an archive has %v, want %v", again.Concurrency, c.numbers)
+		}
+	}
+}
+
+// TestCombinedConcurrency asserts that the numbers of fleets side by side are added up, if they changed alike.
+func TestCombinedConcurrency(t *testing.T) {
+	part := func(name string, numbers ...int64) report.Part {
+		in := reporttest.Loop(true)
+		in.Concurrency = numbers
+		for i := range in.Workers {
+			in.Workers[i].ID += name
+		}
+		return report.Part{Name: name, Report: report.Build(in)}
+	}
+	for _, c := range []struct{ one, two, want []int64 }{{[]int64{4, 8}, []int64{1, 2}, []int64{5, 10}}, {[]int64{4, 8}, []int64{1}, nil}, {nil, []int64{1}, nil}, {nil, nil, nil}} {
+		r, err := report.Combine([]report.Part{part("p", c.one...), part("q", c.two...)})
+		if err != nil || !slices.Equal(r.Concurrency, c.want) {
+			t.Errorf("%v and %v: %v, %v; want %v", c.one, c.two, r.Concurrency, err, c.want)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func Combine(parts []Part) (Report, error) {
 		return parts[0].Report, nil
 	}
 	r := emptySum()
-	r.ClosedLoop, r.Described = parts[0].Report.ClosedLoop, parts[0].Report.Described
+	r.ClosedLoop, r.Concurrency, r.Described = parts[0].Report.ClosedLoop, concurrencyOf(parts), parts[0].Report.Described
 	r.Described.Hosts, r.Described.Commands = 0, []Command{}
 	r.Described.Trace = nil // each run has its own
 	var runs, limiters, names []string
@@ -67,6 +67,20 @@ func Combine(parts []Part) (Report, error) {
 	r.Notes = append(r.Notes, fmt.Sprintf("combined from %d reports without a Redis in common, aligned by the time since each start: %s", len(parts), distinct(names)))
 	r.takeEvents(eventsOf(parts, r.StartedAt))
 	return r, nil
+}
+
+// concurrencyOf adds up how many requests were in flight; nil if the numbers of the parts did not change alike.
+func concurrencyOf(parts []Part) []int64 {
+	sum := slices.Clone(parts[0].Report.Concurrency)
+	for _, p := range parts[1:] {
+		if len(p.Report.Concurrency) != len(sum) {
+			return nil
+		}
+		for i, n := range p.Report.Concurrency {
+			sum[i] += n
+		}
+	}
+	return sum
 }
 
 // checkParts refuses parts that cannot be added up.

@@ -62,9 +62,11 @@ type Report struct {
 	Complete bool     `json:"complete"`
 	Notes    []string `json:"notes"`
 
-	// ClosedLoop says that the run had no rate: each connection sent its next request when the last one was answered.
-	// Then Asked and TargetRate are 0, no request had a slot, and latency counts from sending.
-	ClosedLoop bool `json:"closed_loop,omitempty"`
+	// ClosedLoop says that the run had no rate: the next request was sent when one had ended. Then Asked and TargetRate are 0,
+	// no request had a slot, and latency counts from sending. Concurrency has the numbers of requests that the whole cluster
+	// was to have in flight, one after the other; absent = as many as connections allowed.
+	ClosedLoop  bool    `json:"closed_loop,omitempty"`
+	Concurrency []int64 `json:"concurrency,omitempty"`
 
 	// Limiter describes the run's limiter and the burst last in force. Absent without a limiter.
 	Limiter string `json:"limiter,omitempty"`

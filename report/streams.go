@@ -15,8 +15,8 @@ type Streams struct {
 
 	FirstEvent        record.Distribution `json:"first_event_ns"`         // first event − due
 	FirstEventService record.Distribution `json:"first_event_service_ns"` // first event − sent
-	EventGap          record.Distribution `json:"event_gap_ns"`           // between consecutive events of an answer, of all answers
-	Stream            record.Distribution `json:"stream_ns"`              // last event − due, of answers that completed
+	EventGap          record.Distribution `json:"event_gap_ns,omitzero"`  // between consecutive events of an answer, of all answers; absent if no answer has two
+	Stream            record.Distribution `json:"stream_ns,omitzero"`     // last event − due, of answers that completed; absent if none did
 	EventsPerAnswer   record.Distribution `json:"events_per_answer"`      // of answers that completed; no times
 
 	Tokens Tokens `json:"tokens,omitzero"`
@@ -24,11 +24,11 @@ type Streams struct {
 
 // Tokens is what is known of the answers of language models. Absent if there were none.
 type Tokens struct {
-	In       int64               `json:"in"`
+	In       int64               `json:"in,omitempty"` // of the requests, as far as usages say; absent if none does
 	Out      int64               `json:"out"`
-	OutRate  float64             `json:"out_per_s"` // of the whole cluster
-	Usages   int64               `json:"usages"`    // answers whose usage said how many there were; events stand for those of the others
-	PerToken record.Distribution `json:"per_token_ns"`
+	OutRate  float64             `json:"out_per_s"`             // of the whole cluster
+	Usages   int64               `json:"usages"`                // answers whose usage said how many there were; events stand for those of the others
+	PerToken record.Distribution `json:"per_token_ns,omitzero"` // absent if no answer has two tokens
 }
 
 // Goodput counts answers by the goals that each of them had. Absent if there were none.

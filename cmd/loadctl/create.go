@@ -21,6 +21,7 @@ import (
 type creation struct {
 	spec runflags.Spec
 	how  cli.Creation
+	fits func(s spec.Spec) error // says why the description does not fit the command; nil = any does
 }
 
 func (f *creation) AddFlags(c *cobra.Command) {
@@ -36,7 +37,11 @@ func (f *creation) check(c *cobra.Command, name string) (spec.Spec, error) {
 	if err := f.how.Check(); err != nil {
 		return spec.Spec{}, err
 	}
-	return f.spec.Spec(c.InOrStdin())
+	s, err := f.spec.Spec(c.InOrStdin())
+	if err == nil && f.fits != nil {
+		err = cli.Config(f.fits(s))
+	}
+	return s, err
 }
 
 // open checks the flags, connects to the server and creates the run. The caller closes the client.

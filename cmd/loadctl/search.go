@@ -62,7 +62,7 @@ failed, and 98 if there is no answer.`,
 		if err != nil {
 			return err
 		}
-		client, r, err := f.open(c, redis, args[0])
+		client, r, err := f.open(c, redis, args[0], task)
 		if err != nil {
 			return err
 		}
@@ -185,8 +185,9 @@ func (f *searchFlags) takeOver(c *cobra.Command) error {
 }
 
 // open creates the run that the flags describe, or opens an existing one. The caller closes the client.
-func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (client rdb.Client, r *run.Run, err error) {
+func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string, task *search.Task) (client rdb.Client, r *run.Run, err error) {
 	if f.spec.Given(c) {
+		f.fits = task.Decided
 		client, r, _, err = f.creation.open(c, server, name)
 	} else {
 		client, r, err = server.Open(c.Context(), name)
@@ -194,7 +195,7 @@ func (f *searchFlags) open(c *cobra.Command, server *cli.Redis, name string) (cl
 	if err != nil {
 		return nil, nil, err
 	}
-	if err = search.Usable(r); err != nil {
+	if err = cmp.Or(search.Usable(r), task.Decided(r.Spec)); err != nil {
 		cli.Close(client)
 		return nil, nil, cli.Config(err)
 	}

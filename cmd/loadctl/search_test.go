@@ -23,7 +23,7 @@ func TestSearchRefused(t *testing.T) {
 	server := redistest.Start(t)
 	t.Setenv("LOADCTL_REDIS", server.URL())
 	for name, change := range map[string]func(*spec.Spec){
-		"there": func(*spec.Spec) {}, "over": func(*spec.Spec) {}, "most": func(s *spec.Spec) { s.QPS, s.Max = pacer.Rate{Den: 1}, true },
+		"there": func(*spec.Spec) {}, "over": func(*spec.Spec) {}, "seats": func(s *spec.Spec) { s.QPS, s.Max, s.Concurrency = pacer.Rate{Den: 1}, true, 8 }, "most": func(s *spec.Spec) { s.QPS, s.Max = pacer.Rate{Den: 1}, true },
 		"aborts":  func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s abort after 2"} },
 		"reduces": func(s *spec.Spec) { s.Thresholds = []string{"errors:rate<1% over 1s reduce by 20% after 2"} },
 	} {
@@ -73,6 +73,7 @@ func TestSearchRefused(t *testing.T) {
 		{append([]string{"search", "over"}, slo...), "search over: the run is over, since "},
 		{append([]string{"search", "over"}, described...), "run over exists with another spec"},
 		{append([]string{"search", "most"}, slo...), "search most: the run goes as fast as it can (--qps max)"},
+		{append([]string{"search", "seats"}, slo...), "search seats: the run has a number of requests in flight, and no rate; create one with a rate"},
 		{append([]string{"search", "aborts"}, slo...), "search aborts: the run has --threshold \"errors:rate<1% over 1s abort after 2\", which would stop it at the first probe that fails; create one without"},
 		{append([]string{"search", "reduces"}, slo...), "which would slow it at the first probe that fails; create one without"},
 		{append([]string{"search", "x", "--qps", "5"}, described...), "--qps: the search sets the rate, and ends the run; give --from, --to and --step-for instead"},
@@ -84,6 +85,10 @@ func TestSearchRefused(t *testing.T) {
 		{append([]string{"search", "x", "--threshold", "errors:rate<1% over 1s abort after 2"}, described...), "--threshold \"errors:rate<1% over 1s abort after 2\" would stop the run at the first probe that fails; leave out 'abort after'"},
 		{append([]string{"search", "x", "--threshold", "errors:rate<1% over 1s reduce to 50% after 2"}, described...), "would slow the run at the first probe that fails; leave out 'reduce'"},
 		{append([]string{"search", "over", "--new", "--threshold", "errors:rate<1% over 1s abort after 2"}, described...), "leave out 'abort after'"},
+		{append([]string{"search", "x", "--slo", "itl:p(95)<80ms"}, described...), `--slo "itl:p(95)<80ms": no answer has events; describe the run with --stream, such as --stream sse, or leave the condition out`},
+		{[]string{"search", "x", "--url", "http://h/", "--stream", "sse", "--slo", "goodput:rate>=95%"}, `--slo "goodput:rate>=95%": no answer has goals; describe the run with --goal`},
+		{[]string{"search", "there", "--slo", "goodput:rate>=95%"}, `--slo "goodput:rate>=95%": no answer has goals; describe the run with --goal`},
+		{[]string{"search", "there", "--slo", "latency{step=pay}:p(99)<1s"}, `--slo "latency{step=pay}:p(99)<1s": there is no step "pay"; the run has one kind of request; leave {step=…} out`},
 		{append([]string{"search", "x", "-H", "a:b"}, slo...), "--url: give what to request"},
 		{append([]string{"search", "x", "--url", "ftp://h/"}, slo...), "there is no target for scheme ftp"},
 		{append([]string{"search", "x", "--deadman", "1s"}, described...), "--deadman: give a time from 3s"},

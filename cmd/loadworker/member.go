@@ -124,7 +124,7 @@ func (f *memberFlags) allows(name string, peak, surge float64) error {
 	case !worker.Exceeds(peak, surge, f.maxRate):
 		return nil
 	case math.IsInf(peak, 1):
-		return cli.Config(fmt.Errorf("run %s: it is a closed loop (--qps max), but this worker accepts at most %s/s (--max-qps); "+
+		return cli.Config(fmt.Errorf("run %s: it is a closed loop, without a rate, but this worker accepts at most %s/s (--max-qps); "+
 			"to join anyway, leave --max-qps out; nothing was sent", name, f.maxRate))
 	}
 	return cli.Config(fmt.Errorf("run %s: %w; nothing was sent", name, worker.TooFast(peak, surge, f.maxRate)))

@@ -29,6 +29,9 @@ func HLog(w io.Writer, r report.Report) error {
 			continue
 		}
 		for tag, h := range p.Streams.OverTime() {
+			if h.Count() == 0 {
+				continue
+			}
 			if err := writeLogInterval(&b, "Tag="+tag+",", p.Index*p.Width, p.Width, h); err != nil {
 				return fmt.Errorf("write hlog: %w", err)
 			}

@@ -43,9 +43,10 @@ func (m *markup) verdict(r report.Report) {
 // tiles writes the key figures: what was asked for, what became of it, and how long it took.
 func (m *markup) tiles(r report.Report) {
 	m.Raw(`<section aria-label="Key figures" class="tiles">` + "\n")
-	asked, how := table.Cell{Text: "max"}, "as fast as it goes"
-	if !r.ClosedLoop {
-		asked, how = count("asked", r.Asked), askedRate(r)
+	asked, how := count("asked", r.Asked), askedRate(r)
+	if r.ClosedLoop {
+		asked = table.Cell{}
+		asked.Text, how = r.Loop()
 	}
 	m.tile("asked", "asked", "", asked, table.Cell{Text: how})
 	m.tile("sent", "sent", "", count("sent", r.Sent), rate("rate", r.Rate))

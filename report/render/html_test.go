@@ -76,6 +76,7 @@ func htmlKinds(t *testing.T) map[string]report.Report {
 	phasesFromJSON.Histograms = nil
 	return map[string]report.Report{
 		"streams": report.Build(reporttest.Streamed(reporttest.Run(t))),
+		"terse":   report.Build(reporttest.Terse(reporttest.Run(t))),
 		"phases":  report.Build(reporttest.Phased(reporttest.Run(t))), "phases from JSON": phasesFromJSON,
 		"slots": report.Build(reporttest.Run(t)), "closed loop": report.Build(reporttest.Loop(true)), "never begun": report.Build(report.Input{Run: "x", TargetRate: 100}),
 		"nothing sent": report.Build(report.Input{Run: "x", StartedAt: incomplete.StartedAt, Duration: 5 * time.Second, TargetRate: 100, Budget: report.Budget{Issued: 500, Skipped: 500}}),

@@ -70,7 +70,8 @@ func markdownCounts(b *bytes.Buffer, r report.Report) {
 	a := r.Audit
 	b.WriteString("| | requests | per second |\n|---|---:|---:|\n")
 	if r.ClosedLoop {
-		b.WriteString("| asked | max | |\n")
+		asked, _ := r.Loop()
+		fmt.Fprintf(b, "| asked | %s | |\n", asked)
 	} else {
 		fmt.Fprintf(b, "| asked | %d | %s |\n", r.Asked, units.Rate(r.TargetRate))
 	}

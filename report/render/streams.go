@@ -24,7 +24,7 @@ type streamTime struct {
 	due bool // it counts from when a request was due
 }
 
-// streamTimes returns those that there are, in their order. Of language models they have the names of the field too.
+// streamTimes returns those of which anything is known, in their order. Of language models they have the names of the field too.
 func streamTimes(s report.Streams, closed bool) (all []streamTime) {
 	if !s.Any() {
 		return nil
@@ -41,7 +41,8 @@ func streamTimes(s report.Streams, closed bool) (all []streamTime) {
 	if s.Tokens.Any() {
 		all = append(all, streamTime{"tokens.per_token", "per token (TPOT)", "From the first to the last event of an answer, by its tokens after the first.", s.Tokens.PerToken, false})
 	}
-	return append(all, streamTime{"stream", "stream", "From when a request was due to the last event of its answer.", s.Stream, true})
+	all = append(all, streamTime{"stream", "stream", "From when a request was due to the last event of its answer.", s.Stream, true})
+	return slices.DeleteFunc(all, func(t streamTime) bool { return t.Distribution == record.Distribution{} })
 }
 
 // streamRows returns the times of answers in pieces, if there were any.
@@ -64,7 +65,11 @@ func streamFacts(s report.Streams, g report.Goodput) (facts [][2]string) {
 		facts = append(facts, [2]string{"events", fmt.Sprintf("%d in %d answers, %s/s, an answer has p50 %d, p99 %d, max %d", s.Events, s.Answers, units.Rate(s.EventRate), n.P50, n.P99, n.Max)})
 	}
 	if t := s.Tokens; t.Any() {
-		facts = append(facts, [2]string{"tokens", fmt.Sprintf("in %d, out %d, %s/s out, usage in %d of %d answers", t.In, t.Out, units.Rate(t.OutRate), t.Usages, s.Answers)})
+		in := "" // not known
+		if t.In > 0 {
+			in = fmt.Sprintf("in %d, ", t.In)
+		}
+		facts = append(facts, [2]string{"tokens", fmt.Sprintf("%sout %d, %s/s out, usage in %d of %d answers", in, t.Out, units.Rate(t.OutRate), t.Usages, s.Answers)})
 	}
 	if g.Any() {
 		facts = append(facts, [2]string{"goodput", fmt.Sprintf("%d of %d answers met their goals, %s/s, %s %%", g.Good, g.Judged, units.Rate(g.Rate), units.Percent(g.Share))})
@@ -186,8 +191,13 @@ func stepStreamRows(r report.Report) (rows []table.Row) {
 		cells := make([]table.Cell, 6)
 		if of := s.Streams; of.Any() {
 			in := path + "streams."
-			cells = []table.Cell{duration(in+"first_event_ns.p50", of.FirstEvent.P50), duration(in+"first_event_ns.p99", of.FirstEvent.P99),
-				duration(in+"event_gap_ns.p50", of.EventGap.P50), duration(in+"event_gap_ns.p99", of.EventGap.P99), duration(in+"stream_ns.p99", of.Stream.P99), count(in+"events", of.Events)}
+			cells = []table.Cell{duration(in+"first_event_ns.p50", of.FirstEvent.P50), duration(in+"first_event_ns.p99", of.FirstEvent.P99), {}, {}, {}, count(in+"events", of.Events)}
+			if of.EventGap.Max > 0 {
+				cells[2], cells[3] = duration(in+"event_gap_ns.p50", of.EventGap.P50), duration(in+"event_gap_ns.p99", of.EventGap.P99)
+			}
+			if of.Stream.Max > 0 {
+				cells[4] = duration(in+"stream_ns.p99", of.Stream.P99)
+			}
 		}
 		good := table.Cell{}
 		if s.Goodput.Any() {
@@ -211,7 +221,9 @@ func (m *metrics) streams(r report.Report) {
 	}
 	if t := r.Streams.Tokens; t.Any() {
 		m.family("loadctl_tokens", "gauge", "", "Tokens of a language model.")
-		m.sample("loadctl_tokens", float64(t.In), "direction", "in")
+		if t.In > 0 {
+			m.sample("loadctl_tokens", float64(t.In), "direction", "in")
+		}
 		m.sample("loadctl_tokens", float64(t.Out), "direction", "out")
 		m.gauge("loadctl_usages", "", "Answers whose usage said how many tokens there were.", float64(t.Usages))
 	}

@@ -59,7 +59,8 @@ func textHead(b *bytes.Buffer, r report.Report) {
 		printable.Fprintf(b, "flags       %s\n", r.Described.Line())
 	}
 	if r.ClosedLoop {
-		printable.Fprintf(b, "asked       %-12s as fast as it goes (closed loop)%s\n", "max", r.OverConnections())
+		asked, meaning := r.Loop()
+		printable.Fprintf(b, "asked       %-12s %s (closed loop)%s\n", asked, meaning, r.OverConnections())
 	} else {
 		printable.Fprintf(b, "asked       %-12d %s\n", r.Asked, askedRate(r))
 	}

@@ -131,18 +131,36 @@ func Streamed(in report.Input) report.Input {
 			for range 1 + n%20 {
 				rec.Gap(0, (10+n%7)*ms)
 			}
-			rec.Done(f)
-			s := record.NewSnapshot("", "")
-			s.Record(rec)
-			w.Total.Streams.Merge(&s.Streams)
-			w.Total.Counts.Judged += s.Counts.Judged
-			w.Total.Counts.Good += s.Counts.Good
-			if all := int64(len(w.Series)); all > 0 {
-				w.Series[n*all/60].Add(&record.Point{Streams: &s.Streams, Judged: s.Counts.Judged, Good: s.Counts.Good})
-			}
+			inPieces(w, n, rec, f)
 		}
 	}
 	return in
+}
+
+// Terse returns an input whose answers came from a language model that said nothing of tokens. Each of 60 requests of a worker
+// has one event.
+func Terse(in report.Input) report.Input {
+	const ms = 1_000_000
+	for _, w := range in.Workers {
+		for n := range int64(60) {
+			at := (100 + n) * ms
+			inPieces(w, n, record.NewRecorder(), record.Finished{Sent: ms, Done: at, Stream: &record.Stream{First: at, Last: at, Events: 1, TokensOut: 1}})
+		}
+	}
+	return in
+}
+
+// inPieces adds request n of 60 of a worker, whose answer came in pieces.
+func inPieces(w report.WorkerInput, n int64, rec *record.Recorder, f record.Finished) {
+	rec.Done(f)
+	s := record.NewSnapshot("", "")
+	s.Record(rec)
+	w.Total.Streams.Merge(&s.Streams)
+	w.Total.Counts.Judged += s.Counts.Judged
+	w.Total.Counts.Good += s.Counts.Good
+	if all := int64(len(w.Series)); all > 0 {
+		w.Series[n*all/60].Add(&record.Point{Streams: &s.Streams, Judged: s.Counts.Judged, Good: s.Counts.Good})
+	}
 }
 
 // Loop returns the input of a closed loop: a worker that is gone sent 5 requests, and another one, which may have been

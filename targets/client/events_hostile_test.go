@@ -333,6 +333,7 @@ func TestAfterTheEndMark(t *testing.T) {
 	for name, serve := range map[string]func(h hostile){
 		"ends":                  func(h hostile) { h.write(mark) },
 		"stays":                 func(h hostile) { h.write(mark); h.stay() },
+		"stays in its block":    func(h hostile) { h.write("data: a\n\ndata: [DONE]\n"); h.stay() },
 		"sends on":              func(h hostile) { h.write(mark); h.repeat("data: b\n\n", endlessly) },
 		"sends on, bit by bit":  func(h hostile) { h.write(mark); h.repeat(":\n", 100); h.write(""); h.stay() },
 		"hangs up":              func(h hostile) { h.write(mark); h.hangUp() },

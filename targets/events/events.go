@@ -41,8 +41,8 @@ type Events struct {
 
 	Preset bool // tokens were counted
 
-	// With a preset. Out are the tokens of the answer, In those of the request. Usage says that the answer said so; else they
-	// are 0, and Tokens takes each event for one.
+	// With a preset. Out are the tokens of the answer, In those of the request. Usage says that the answer said so, with
+	// Out > 0; else they are 0, and Tokens takes each event for one. In may be 0 beside it: it is not known.
 	In, Out int64
 	Usage   bool
 }

@@ -32,7 +32,8 @@ func ParseGoal(text string) (Goal, error) {
 	g := Goal{Text: text}
 	m := goalPattern().FindStringSubmatch(text)
 	if m == nil {
-		return g, fmt.Errorf("goal %.80q: write METRIC<TIME, such as first_event<500ms or event_gap:p(95)<80ms", text)
+		return g, fmt.Errorf("goal %.80q: write METRIC<TIME, such as first_event<500ms or event_gap:p(95)<80ms; there are first_event (ttft), first_event_service, "+
+			"stream, per_token (tpot), latency, service, first_byte, and of event_gap (itl) p(N), max and avg", text)
 	}
 	g.Metric = m[1]
 	if other, ok := map[string]string{"ttft": "first_event", "itl": "event_gap", "tpot": "per_token"}[g.Metric]; ok {
@@ -40,7 +41,7 @@ func ParseGoal(text string) (Goal, error) {
 	}
 	limit, err := time.ParseDuration(m[4])
 	if err != nil || limit <= 0 {
-		return g, fmt.Errorf("goal %.80q: the limit is a time, such as 500ms", text)
+		return g, fmt.Errorf("goal %.80q: the limit is a time above 0 with its unit, such as 500ms", text)
 	}
 	g.Limit = int64(limit)
 	if err := g.aggregate(m[2], m[3]); err != nil {
@@ -51,7 +52,7 @@ func ParseGoal(text string) (Goal, error) {
 
 func goalPattern() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*(first_event_service|first_event|event_gap|per_token|stream|first_byte|latency|service|ttft|itl|tpot)` +
-		`\s*(?::\s*(p\(([0-9.]+)\)|max|avg))?\s*<\s*(\S+)\s*$`)
+		`\s*(?::\s*(p\(([0-9.]+)\)|max|avg))?\s*<\s*([^\s=]\S*)\s*$`)
 }
 
 // aggregate sets what is made of the gaps.

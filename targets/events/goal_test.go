@@ -43,10 +43,11 @@ func TestParseGoal(t *testing.T) {
 
 // TestParseGoalErrors asserts what is said of goals that are none.
 func TestParseGoalErrors(t *testing.T) {
-	const form, one, many, limit, percent = "write METRIC<TIME, such as first_event<500ms or event_gap:p(95)<80ms",
+	const form, one, many, limit, percent = "write METRIC<TIME, such as first_event<500ms or event_gap:p(95)<80ms; there are first_event (ttft), first_event_service, " +
+		"stream, per_token (tpot), latency, service, first_byte, and of event_gap (itl) p(N), max and avg",
 		"an answer has one such time; leave the aggregate out",
 		"an answer has many gaps; write event_gap:p(95), event_gap:max or event_gap:avg",
-		"the limit is a time, such as 500ms",
+		"the limit is a time above 0 with its unit, such as 500ms",
 		"a percentile is above 0 and at most 100"
 	for text, want := range map[string]string{
 		"":                       form,
@@ -57,7 +58,7 @@ func TestParseGoalErrors(t *testing.T) {
 		"event_gap:min<1s":       form,
 		"event_gap:p95<1s":       form,
 		"first_event<":           form,
-		"first_event<=1s":        limit,
+		"first_event<=1s":        form,
 		"first_event<500":        limit,
 		"first_event<-1s":        limit,
 		"first_event<0s":         limit,

@@ -17,8 +17,7 @@ type chunk struct {
 	token  bool   // one of its choices has text
 	failed bool
 
-	in, out int64 // tokens
-	known   bool  // out is known
+	in, out int64 // tokens; 0 = not known: some servers send a usage that says nothing
 }
 
 // takeChunk takes an event of the API. failed says that its name is "error".
@@ -31,7 +30,7 @@ func (r *Reader) takeChunk(data []byte, failed bool, at int64) {
 	if !ok {
 		return
 	}
-	if c.known {
+	if c.out > 0 {
 		r.In, r.Out, r.Usage = c.in, c.out, true
 	}
 	if c.isToken() {
@@ -147,9 +146,9 @@ func (c *chunk) usage(s *scanner) {
 	for s.key() {
 		switch string(s.name) {
 		case "prompt_tokens", "input_tokens":
-			c.in, _ = s.count()
+			c.in = s.count()
 		case "completion_tokens", "output_tokens":
-			c.out, c.known = s.count()
+			c.out = s.count()
 		default:
 			s.skip()
 		}

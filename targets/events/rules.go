@@ -57,7 +57,7 @@ func Parse(o Options) (*Rules, error) {
 	r := &Rules{kind: o.Kind, preset: o.Preset, limit: int(cmp.Or(o.Limit, DefaultLimit))}
 	switch {
 	case o.Preset != "" && o.Preset != OpenAI:
-		return nil, fmt.Errorf("preset: %.20q is unknown; there is %s", o.Preset, OpenAI)
+		return nil, fmt.Errorf("preset: %.20q is unknown; write %s, for any server with its API", o.Preset, OpenAI)
 	case o.Preset != "" && o.Kind != "" && o.Kind != SSE:
 		return nil, errors.New("preset: its answers are server-sent events; leave the stream out")
 	case o.Preset != "":
@@ -69,7 +69,7 @@ func Parse(o Options) (*Rules, error) {
 		return nil, fmt.Errorf("stream: %.20q is unknown; write %s", o.Kind, strings.Join(Kinds(), ", "))
 	}
 	if o.Limit < 0 || o.Limit > 1<<30 {
-		return nil, errors.New("stream limit: must be from 1 B to 1 GiB")
+		return nil, errors.New("stream limit: give a size from 1 B to 1 GiB, such as 64KiB")
 	}
 	if err := r.setUntil(o.Until); err != nil {
 		return nil, err
@@ -107,16 +107,16 @@ func (r *Rules) setUntil(text string) (err error) {
 	case text == "":
 		return nil
 	case r.kind == Messages:
-		return errors.New("until: is not for messages; say with the reply which one is the last")
+		return errors.New("until: is not for messages; leave it out, and say with the reply which one is the last, such as 'messages 4'")
 	case r.kind == Chunks:
 		return errors.New("until: a chunk may end anywhere in a text; use lines or sse, or leave it out")
 	case !strings.HasPrefix(text, "/"):
 		r.until = regexp.MustCompile(regexp.QuoteMeta(text))
 	case !closed || len(text) < 3:
-		return errors.New("until: a pattern stands between two slashes, such as /done$/")
+		return errors.New("until: a pattern stands between two slashes, such as /done$/ or /(?i)done$/")
 	default:
 		if r.until, err = regexp.Compile(pattern); err != nil {
-			return fmt.Errorf("until: %w", err)
+			return fmt.Errorf("until: %w; write /REGEX/, such as /done$/, or a text", err)
 		}
 	}
 	return nil

@@ -106,21 +106,24 @@ func (s *scanner) text() []byte {
 // most is the largest number of tokens that is believed.
 const most = 1 << 40
 
-// count reads a number of tokens; ok is false if the value is none.
-func (s *scanner) count() (n int64, ok bool) {
+// count reads a number of tokens; 0 if the value is none.
+func (s *scanner) count() (n int64) {
 	s.peek()
 	begin := s.i
 	s.skip()
 	if s.bad {
-		return 0, false
+		return 0
 	}
 	for _, c := range s.b[begin:s.i] {
 		if c < '0' || c > '9' || n > most {
-			return 0, false
+			return 0
 		}
 		n = n*10 + int64(c-'0')
 	}
-	return n, n <= most
+	if n > most {
+		return 0
+	}
+	return n
 }
 
 // filled skips a value, and reports whether it says something: all but null, false, 0, "", {} and [].

@@ -5,7 +5,8 @@ import "bytes"
 // Server-sent events, as WHATWG's standard reads them (HTML, 9.2.6). An answer consists of blocks. A block consists of lines and
 // ends with an empty one. A line ends with LF, CR or CRLF. Lines that begin with a colon are comments.
 
-// doneMark is the data that ends an answer. It is no event.
+// doneMark is the data that ends an answer, unless the rules say otherwise. It is no event. The answer is over at the end of its
+// line: some servers leave the empty line after it out, and stay.
 const doneMark = "[DONE]"
 
 // A block is the one that is being read.
@@ -81,6 +82,10 @@ func (r *Reader) takeLine(tail []byte, at int64) error {
 	}
 	switch name, value := field(text); string(name) {
 	case "data":
+		if !r.block.has && r.rules.until == nil && string(value) == doneMark {
+			r.last = true
+			return errOver
+		}
 		r.size += size
 		r.addData(value, placed)
 	case "event":
@@ -127,8 +132,7 @@ func (r *Reader) endBlock(at int64) error {
 	switch {
 	case !has:
 		return nil
-	case string(data) == doneMark:
-		r.last = r.rules.until == nil
+	case string(data) == doneMark: // another event is the last one
 	case r.rules.preset == OpenAI:
 		r.takeChunk(data, failed, at)
 	default:
@@ -137,15 +141,11 @@ func (r *Reader) endBlock(at int64) error {
 	return r.ends(data)
 }
 
-// endsOpen reports whether the answer ends with the end mark, in a block that has no end. Some servers leave the empty line out.
+// endsOpen reports whether the answer ends with the end mark, in a line that has no end.
 func (r *Reader) endsOpen() bool {
-	k := &r.block
-	if r.rules.kind != SSE || r.rules.until != nil {
+	if r.rules.kind != SSE || r.rules.until != nil || r.block.has {
 		return false
 	}
-	if r.line.size == 0 {
-		return k.has && string(k.data) == doneMark
-	}
 	name, value := field(r.line.part)
-	return !k.has && string(name) == "data" && string(value) == doneMark
+	return r.line.size > 0 && string(name) == "data" && string(value) == doneMark
 }

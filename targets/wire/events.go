@@ -23,17 +23,26 @@ func checkStream(s targets.Spec, kinds []string) error {
 	case err != nil:
 		return err
 	case !s.Stream.Any():
-		return checkGoals(r)
+		return checkGoals(r, kinds)
+	case s.Stream.Preset != "" && !slices.Contains(kinds, r.Kind()):
+		return fmt.Errorf("preset %s: its answers come over http and https; take such a URL, or leave it out", s.Stream.Preset)
 	case len(kinds) == 0:
 		return errors.New("stream: only http, grpc and ws have answers in pieces; leave it out")
 	case !slices.Contains(kinds, r.Kind()):
 		return fmt.Errorf("stream: there is no %s over this protocol; write %s", r.Kind(), strings.Join(kinds, " or "))
 	case s.EffectiveMethod() == http.MethodHead:
 		return errors.New("stream: an answer to HEAD has no body; choose another method")
+	case r.Kind() != events.Messages && asksEncoded(s):
+		return errors.New("stream: the events of a compressed answer cannot be read; leave the header Accept-Encoding out")
 	case s.Stream.Preset == events.OpenAI:
 		return checkAsked(s)
 	}
 	return nil
+}
+
+// asksEncoded reports whether a header of the request asks for a compressed answer.
+func asksEncoded(s targets.Spec) bool {
+	return slices.ContainsFunc(targets.HeaderValues(s.Headers, "Accept-Encoding"), func(v string) bool { return v != "" && !strings.EqualFold(v, "identity") })
 }
 
 // checkAsked refuses a request of a language model whose answer would come in one piece. A body that is not known before its
@@ -50,11 +59,17 @@ func checkAsked(s targets.Spec) error {
 	return errors.New(`preset openai: the body does not ask for an answer in pieces; add "stream": true to it`)
 }
 
-// checkGoals refuses goals about events for answers that have none.
-func checkGoals(r *events.Rules) error {
+// checkGoals refuses goals about events for answers that have none. Those of the protocol may have some kinds of them.
+func checkGoals(r *events.Rules, kinds []string) error {
 	for _, g := range r.Goals() {
-		if g.OfEvents() {
-			return fmt.Errorf("goal %s: the answers have no events; say what an event is with the stream", g.Text)
+		switch {
+		case !g.OfEvents():
+		case len(kinds) == 0:
+			return fmt.Errorf("goal %.80q: only http, grpc and ws have answers in pieces; write latency<TIME, or leave it out", g.Text)
+		case g.Metric == "per_token":
+			return fmt.Errorf("goal %.80q: the answers have no tokens; add the preset %s", g.Text, events.OpenAI)
+		default:
+			return fmt.Errorf("goal %.80q: the answers have no events; say what an event is with the stream: %s", g.Text, strings.Join(kinds, ", "))
 		}
 	}
 	return nil

@@ -24,14 +24,18 @@ func TestCheckStream(t *testing.T) {
 		{"http://a/", "", "", of(events.Options{Goals: []string{"latency<1s", "service<1s", "first_byte<1s"}}), ""},
 		{"http://a/", "HEAD", "", sse, "stream: an answer to HEAD has no body; choose another method"},
 		{"http://a/", "", "", messages, "stream: there is no messages over this protocol; write sse or lines or chunks"},
-		{"http://a/", "", "", first, "goal first_event<1s: the answers have no events; say what an event is with the stream"},
+		{"http://a/", "", "", first, `goal "first_event<1s": the answers have no events; say what an event is with the stream: sse, lines, chunks`},
+		{"ws://a/", "", "x", first, `goal "first_event<1s": the answers have no events; say what an event is with the stream: messages`},
+		{"http://a/", "", "", of(events.Options{Goals: []string{"tpot<1s"}}), `goal "tpot<1s": the answers have no tokens; add the preset openai`},
+		{"ws://a/", "", "x", of(events.Options{Preset: events.OpenAI}), "preset openai: its answers come over http and https; take such a URL, or leave it out"},
+		{"tcp://a:1", "", "x", of(events.Options{Preset: events.OpenAI}), "preset openai: its answers come over http and https; take such a URL, or leave it out"},
 		{"http://a/", "", "", of(events.Options{Kind: "x"}), `stream: "x" is unknown; write sse, lines, chunks, messages`},
 		{"tcp://a:1", "", "x", lines, none},
 		{"udp://a:1", "", "x", lines, none},
 		{"redis://a", "", "PING", messages, none},
 		{"noop://", "", "", lines, none},
 		{"noop://", "", "", of(events.Options{Goals: []string{"latency<1s"}}), ""},
-		{"tcp://a:1", "", "x", first, "goal first_event<1s: the answers have no events; say what an event is with the stream"},
+		{"tcp://a:1", "", "x", first, `goal "first_event<1s": only http, grpc and ws have answers in pieces; write latency<TIME, or leave it out`},
 		{"ws://a/", "", "x", messages, ""},
 		{"wss://a/", "", "x", sse, "stream: there is no sse over this protocol; write messages"},
 		{"grpc://a/s.S/M", "", "{}", messages, ""},
@@ -45,6 +49,16 @@ func TestCheckStream(t *testing.T) {
 		}
 		if err := checkStream(s, p.events); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
 			t.Errorf("%s %s %+v: %v, want %q", c.method, c.url, s.Stream, err, c.want)
+		}
+	}
+}
+
+// TestAsksEncoded asserts that a request whose answer may come compressed cannot have events.
+func TestAsksEncoded(t *testing.T) {
+	for value, good := range map[string]bool{"gzip": false, "gzip, br": false, "identity": true, "Identity": true, "": true} {
+		s := targets.Spec{URL: "http://a/", Headers: []targets.Header{{Name: "accept-encoding", Value: value}}, Stream: events.Options{Kind: events.SSE}}
+		if err := checkStream(s, events.Kinds()); (err == nil) != good {
+			t.Errorf("%q: %v", value, err)
 		}
 	}
 }

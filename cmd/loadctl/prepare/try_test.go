@@ -166,7 +166,7 @@ func TestTryStream(t *testing.T) {
 		t.Errorf("%+v, want %+v", r.Goals, want)
 	}
 	shown(t, cli.CodeGood, args("/usage"), []string{"* events   3, first after ", "last after ", " at most\n", "* tokens   in 7, out 5, by the usage of the answer\n", "* goal     ok      ttft<1h\n", "* goal     FAILED  stream<1ns\n", "* result   ok: 200"})
-	shown(t, cli.CodeGood, args("/"), []string{"* tokens   in not known, out 3, one for each event\n"})
+	shown(t, cli.CodeGood, args("/"), []string{"* tokens   out 3, one for each event\n"})
 	shown(t, cli.CodeThreshold, args("/", "--stream-limit", "20"), []string{"* events   0\n", "* goal     FAILED  ttft<1h\n", "* result   FAILED: "})
 	if r := tried(t, cli.CodeGood, server.URL).Requests[0]; r.Stream != nil || r.Goals != nil {
 		t.Errorf("an answer without events: %+v, %+v", r.Stream, r.Goals)

@@ -37,7 +37,7 @@ type Result struct {
 type Row struct {
 	Name       string // as in --fail-on: "latency:p(99)"
 	Unit       Unit
-	Base       float64 // in ns, per second, or a share; of several runs the geometric mean, of shares the mean
+	Base       float64 // in ns, per second, or a share; of several runs the geometric mean, of shares the mean. NaN = a run has none
 	Other      float64
 	Difference *Interval // nil = there is no interval, and Why says why
 	Why        string
@@ -65,11 +65,16 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Difference *float64  `json:"difference,omitempty"`
 		Interval   *Interval `json:"interval,omitempty"`
 		Why        string    `json:"why,omitempty"`
-	}{r.Name, []string{"ns", "per_second", "share"}[r.Unit], present(r.Base), present(r.Other), nil, r.Difference, r.Why}
-	if change := r.Change(); !math.IsNaN(change) {
-		row.Difference = &change
-	}
+	}{r.Name, []string{"ns", "per_second", "share"}[r.Unit], known(r.Base), known(r.Other), known(r.Change()), r.Difference, r.Why}
 	return json.Marshal(row)
+}
+
+// known returns nil for NaN.
+func known(v float64) *float64 {
+	if math.IsNaN(v) {
+		return nil
+	}
+	return &v
 }
 
 // An Interval is a difference and its bounds: relative to the base, 0.1 = 10 %
@@ -85,7 +90,7 @@ const mostChange = 1e12
 // Differs tells whether the interval excludes 0.
 func (i *Interval) Differs() bool { return i != nil && (i.Low > 0 || i.High < 0) }
 
-// Change returns the difference relative to the base; for shares the absolute difference. It is NaN if the base is 0.
+// Change returns the difference relative to the base; for shares the absolute difference. It is NaN if the base is 0, or a side has none.
 func (r Row) Change() float64 {
 	if r.Unit == Share {
 		return r.Other - r.Base
@@ -103,30 +108,11 @@ func Compare(base, other Side) Result {
 	r := Result{Name: other.Name, Notes: []string{}}
 	for i, f := range all {
 		row := f.row(a[i], b[i], len(all))
-		if row.Base, row.Other = f.or(row.Base, base), f.or(row.Other, other); f.unit == Nanoseconds { // as in reports, also the means of several runs
-			row.Base, row.Other = math.Round(row.Base), math.Round(row.Other)
-		}
 		row.baseBounded, row.otherBounded = slices.ContainsFunc(base.Runs, f.bounded), slices.ContainsFunc(other.Runs, f.bounded)
 		r.Rows = append(r.Rows, row)
 	}
 	r.Notes = append(r.Notes, notes(base, other)...)
 	return r
-}
-
-// or returns a value of a figure, or NaN if the side lacks the figure.
-func (f figure) or(value float64, s Side) float64 {
-	if !slices.ContainsFunc(s.Runs, f.of.has) {
-		return math.NaN()
-	}
-	return value
-}
-
-// present returns nil for a value that is absent.
-func present(v float64) *float64 {
-	if math.IsNaN(v) {
-		return nil
-	}
-	return &v
 }
 
 // estimates returns the estimate of each figure of a side.
@@ -144,6 +130,9 @@ func estimates(s Side, all []figure) []estimate {
 		if len(runs) == 1 {
 			pooled[i].plain = runs[0].plain // as it is printed elsewhere
 		}
+		if slices.ContainsFunc(s.Runs, all[i].unknown) {
+			pooled[i].plain = math.NaN()
+		}
 	}
 	return pooled
 }
@@ -151,6 +140,9 @@ func estimates(s Side, all []figure) []estimate {
 // row compares the estimates of a figure, one of this many rows.
 func (f figure) row(a, b estimate, rows int) Row {
 	r := Row{Name: f.name, Unit: f.unit, Base: a.plain, Other: b.plain}
+	if f.unit == Nanoseconds { // as in reports, also the means of several runs
+		r.Base, r.Other = math.Round(r.Base), math.Round(r.Other)
+	}
 	if r.Why = a.why; r.Why == "" {
 		r.Why = b.why
 	}

@@ -94,6 +94,11 @@ func figuresOf(sides ...Side) (all []figure) {
 	return all
 }
 
+// unknown reports whether a run has no value of the figure.
+func (f figure) unknown(r report.Report) bool {
+	return !f.of.has(r) || f.of != nothing && f.unit == Nanoseconds && f.whole(r) == 0
+}
+
 // group names the figures whose seconds resemble one another alike.
 func (f figure) group() string {
 	if f.unit == Nanoseconds {

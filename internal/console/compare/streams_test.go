@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -198,6 +199,26 @@ func TestStreamsInAllFormats(t *testing.T) {
 					t.Errorf("%s of %s: %s", format, name, figure)
 				}
 			}
+		}
+	}
+}
+
+// TestStreamsOfOneSide asserts that a figure that only one side has is absent on the other, and not 0.
+func TestStreamsOfOneSide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	plain := virtual{seconds: 60, rate: 40, median: 100 * time.Millisecond, spread: 0.1}.side(rng, "plain", 2, 0)
+	r := Compare(plain, feed().side(rng, "stream", 2, 1))
+	for _, name := range []string{"event_gap:avg", "per_token:p(50)", "events:rate", "tokens:rate", "goodput:rate"} {
+		of := row(t, r, name)
+		text, err := of.MarshalJSON()
+		if !math.IsNaN(of.Base) || !(of.Other > 0) || of.Difference != nil || err != nil || !json.Valid(text) ||
+			strings.Contains(string(text), `"base"`) || strings.Contains(string(text), `"difference"`) || !strings.Contains(string(text), `"other":`) {
+			t.Errorf("%+v, %s, %v", of, text, err)
+		}
+	}
+	for _, line := range r.rows() {
+		if line.Name == "tokens:rate" && (line.Cells[0].Text != missing || line.Cells[2].Text != missing) {
+			t.Errorf("%+v", line)
 		}
 	}
 }

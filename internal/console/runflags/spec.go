@@ -186,7 +186,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if s.Target.URL == "" && f.targetsFile.text == "" && f.workloadFile.text == "" {
 		return s, f.undescribed()
 	}
-	err := f.checkAuth()
+	err := cmp.Or(f.checkAuth(), f.checkStream())
 	if err != nil {
 		return s, err
 	}

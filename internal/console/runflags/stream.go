@@ -23,6 +23,16 @@ func (f *Spec) addStreamFlags(s *pflag.FlagSet) {
 	s.StringVar(&o.Preset, "preset", "", "`"+events.OpenAI+"`: answers are those of a language model behind the API of OpenAI, so tokens are counted. See docs/streams.md#language-models")
 }
 
+// checkStream refuses flags about events that are given and say nothing: a variable of a shell may be empty.
+func (f *Spec) checkStream() error {
+	for _, of := range [][2]string{{"stream", "sse"}, {"until", "'[DONE]'"}, {"stream-limit", "64KiB"}, {"preset", events.OpenAI}} {
+		if v := f.set.Lookup(of[0]).Value.String(); f.set.Changed(of[0]) && (v == "" || v == "0") {
+			return fmt.Errorf("--%s %q: says nothing; give such as --%s %s, or leave it out", of[0], v, of[0], of[1])
+		}
+	}
+	return nil
+}
+
 // unstreamed refuses flags about events and goals beside a file that says what is requested.
 func unstreamed(s *targets.Spec, flag string) error {
 	switch {

@@ -162,6 +162,8 @@ func (v view) steps() float64 { return cmp.Or(v.look.StepsPerFlow, 1) }
 func (v view) rateText() string {
 	l := v.look
 	switch {
+	case l.Concurrency > 0:
+		return fmt.Sprintf("c=%d in flight", l.Concurrency)
 	case l.Report.ClosedLoop:
 		return "max (closed loop)"
 	case !l.EndedAt.IsZero():

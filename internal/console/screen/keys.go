@@ -16,7 +16,11 @@ func (v view) keys() []key {
 	}
 	why := v.forbidden()
 	rate := why
-	if rate == "" && v.look.Report.ClosedLoop {
+	switch {
+	case rate != "":
+	case v.look.Concurrency > 0:
+		rate = "the run has a number of requests in flight, no rate; loadctl set-rate RUN c=N changes it"
+	case v.look.Report.ClosedLoop:
 		rate = "a closed loop has no rate"
 	}
 	pause := why

@@ -72,6 +72,8 @@ func TestKeys(t *testing.T) {
 		{"over", func(s *Screen) { s.look.Phase = "stopped" }, []string{"s", "y"}, nil, "the run is over"},
 		{"waiting", func(s *Screen) { s.look.Phase = "waiting" }, []string{" "}, nil, "the run has not begun"},
 		{"closed loop", func(s *Screen) { s.look.Report.ClosedLoop = true }, []string{"+", "r", "5", "enter"}, nil, "a closed loop has no rate"},
+		{"concurrency", func(s *Screen) { s.look.Report.ClosedLoop, s.look.Concurrency = true, 8 }, []string{"+", "r", "5", "enter"}, nil,
+			"the run has a number of requests in flight, no rate; loadctl set-rate RUN c=N changes it"},
 		{"nothing known", func(s *Screen) { s.look = nil }, []string{"+", " ", "s", "y"}, nil, "Redis has not answered yet"},
 	} {
 		s := tenMinutes(t, 20, 80, 24)
@@ -86,6 +88,18 @@ func TestKeys(t *testing.T) {
 		got := press(t, s, keys...)
 		if !slices.Equal(got, c.want) || c.says != "" && s.said != c.says {
 			t.Errorf("%s: %+v, want %+v; it says %q, want %q", c.name, got, c.want, s.said, c.says)
+		}
+	}
+}
+
+// TestConcurrencyOnScreen asserts that a closed loop shows how many requests are in flight, if it has such a number.
+func TestConcurrencyOnScreen(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "max (closed loop)", 8: "c=8 in flight"} {
+		s := tenMinutes(t, 20, 80, 24)
+		s.look.Report.ClosedLoop, s.look.Concurrency = true, n
+		if got := ansi.Strip(strings.Join(s.view().full(), "\n")); !strings.Contains(got, want) || n > 0 && strings.Contains(got, "max (") {
+			t.Errorf("c=%d: %s", n, got)
 		}
 	}
 }

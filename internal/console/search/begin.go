@@ -16,6 +16,9 @@ func Usable(r *run.Run) error {
 	if !r.Ended.IsZero() {
 		return fmt.Errorf("search %s: %w, since %s; choose another name, or replace it with --new and --url", r.Name, run.ErrOver, r.Ended.Format(time.RFC3339))
 	}
+	if r.Spec.Seated() {
+		return fmt.Errorf("search %s: the run has a number of requests in flight, and no rate; create one with a rate", r.Name)
+	}
 	if r.Spec.Max {
 		return fmt.Errorf("search %s: %w; create one with a rate", r.Name, run.ErrNoRate)
 	}

@@ -4,8 +4,19 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/report/threshold"
 )
+
+// Decided says which objective no answer of a run can decide; nil = there is none.
+func (t Task) Decided(s spec.Spec) error {
+	for _, objective := range t.Objectives {
+		if err := s.Decides(objective); err != nil {
+			return fmt.Errorf("--slo %w", err)
+		}
+	}
+	return nil
+}
 
 // LeastRequests is the least number of requests in a window at the first rate.
 const LeastRequests = 20

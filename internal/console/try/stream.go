@@ -22,7 +22,7 @@ type Stream struct {
 
 // Tokens are those of a language model.
 type Tokens struct {
-	In    int64 `json:"in"` // of the request; 0 = not known
+	In    int64 `json:"in,omitempty"` // of the request; absent if the answer does not say
 	Out   int64 `json:"out"`
 	Usage bool  `json:"usage"` // the answer has a usage that says so; else each event is a token
 }
@@ -73,11 +73,14 @@ func (s *Stream) text(b *bytes.Buffer) {
 	}
 	b.WriteString("\n")
 	if t := s.Tokens; t != nil {
-		in, of := "in not known", "one for each event"
-		if t.Usage {
-			in, of = fmt.Sprintf("in %d", t.In), "by the usage of the answer"
+		in, of := "", "one for each event"
+		if t.In > 0 {
+			in = fmt.Sprintf("in %d, ", t.In)
 		}
-		fmt.Fprintf(b, ours+"tokens   %s, out %d, %s\n", in, t.Out, of)
+		if t.Usage {
+			of = "by the usage of the answer"
+		}
+		fmt.Fprintf(b, ours+"tokens   %sout %d, %s\n", in, t.Out, of)
 	}
 }
 

@@ -23,20 +23,21 @@ import (
 // replace what you have from there on. Report.Workers is empty, as Fleet has them, and so are the described commands, as
 // Report.Events has them. Report.Samples are another answer.
 type Frame struct {
-	At       time.Time     `json:"at"`    // Redis clock
-	Phase    string        `json:"phase"` // as in loadctl status -o json
-	Rate     float64       `json:"rate"`  // flows per second
-	RateThen float64       `json:"rate_then"`
-	Factor   float64       `json:"factor,omitempty"` // the part of its plan's rates that the run sends, 0…1; absent = all
-	Steps    float64       `json:"steps_per_flow"`   // mean number of requests of a flow: commands take Rate · Steps
-	EndsAt   time.Time     `json:"ends_at,omitzero"`
-	EndedAt  time.Time     `json:"ended_at,omitzero"`
-	LeftNS   time.Duration `json:"left_ns,omitempty"`
-	Members  int64         `json:"members"`
-	Awaits   int64         `json:"min_workers"`
-	InFlight int64         `json:"in_flight"` // requests sent and not ended
-	Settled  bool          `json:"settled"`   // the run is over and the report is final: no more frames follow
-	Control  bool          `json:"control"`   // this server accepts commands
+	At          time.Time     `json:"at"`    // Redis clock
+	Phase       string        `json:"phase"` // as in loadctl status -o json
+	Rate        float64       `json:"rate"`  // flows per second
+	RateThen    float64       `json:"rate_then"`
+	Concurrency int64         `json:"concurrency,omitempty"` // requests in flight, now or when the run goes on; absent = it has no such number
+	Factor      float64       `json:"factor,omitempty"`      // the part of its plan's rates that the run sends, 0…1; absent = all
+	Steps       float64       `json:"steps_per_flow"`        // mean number of requests of a flow: commands take Rate · Steps
+	EndsAt      time.Time     `json:"ends_at,omitzero"`
+	EndedAt     time.Time     `json:"ended_at,omitzero"`
+	LeftNS      time.Duration `json:"left_ns,omitempty"`
+	Members     int64         `json:"members"`
+	Awaits      int64         `json:"min_workers"`
+	InFlight    int64         `json:"in_flight"` // requests sent and not ended
+	Settled     bool          `json:"settled"`   // the run is over and the report is final: no more frames follow
+	Control     bool          `json:"control"`   // this server accepts commands
 
 	// What budgets make of the run, and guards.
 	Frozen  bool `json:"frozen"`   // nobody may send at one of its endpoints
@@ -71,7 +72,7 @@ func NewFrame(l results.Look, control bool) Frame {
 	rep := l.Report
 	fleet := l.Fleet()
 	f := Frame{
-		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, Factor: l.Factor, Steps: cmp.Or(l.StepsPerFlow, 1), EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
+		At: l.Now(), Phase: l.Phase, Rate: l.Rate, RateThen: l.RateThen, Concurrency: l.Concurrency, Factor: l.Factor, Steps: cmp.Or(l.StepsPerFlow, 1), EndsAt: l.EndsAt, EndedAt: l.EndedAt, LeftNS: l.LeftNS,
 		Members: l.Members, Awaits: l.MinWorkers, InFlight: l.InFlight, Settled: l.Settled, Control: control,
 		Frozen: l.Frozen && l.EndedAt.IsZero(), NoRight: l.NoRight && l.Phase == "running",
 		Drawing: render.Draw(rep), Outcome: rep.Outcome(), Checks: checks(rep), FleetStates: states(fleet), Fleet: foremost(fleet),

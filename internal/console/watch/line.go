@@ -137,6 +137,8 @@ func describe(p results.Progress, closed bool) string {
 	case p.Phase == "waiting":
 		fmt.Fprintf(&b, "waits for workers, %d of %d are here", p.Members, p.MinWorkers)
 		return b.String()
+	case p.Phase == "running" && p.Concurrency > 0:
+		fmt.Fprintf(&b, "c=%d", p.Concurrency)
 	case p.Phase == "running" && closed:
 		b.WriteString("max")
 	case p.Phase == "running":

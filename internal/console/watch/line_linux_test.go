@@ -39,6 +39,7 @@ func TestDescribe(t *testing.T) {
 			"x: stopped  asked 40  sent 30  ok 20  workers 0  0s", false},
 		{"closed loop", results.Progress{State: &run.State{Phase: "running", Members: 3}, Counts: counts, Latency: latency},
 			"x: max  sent 30  ok 20  p50 1.23ms  p99 1.23ms  workers 3  0s", true},
+		{"concurrency", results.Progress{State: &run.State{Phase: "running", Members: 3, Concurrency: 8}, Counts: counts}, "x: c=8  sent 30  ok 20  workers 3  0s", true},
 		{"closed loop, paused", results.Progress{State: &run.State{Phase: "paused"}, Counts: counts}, "x: paused  sent 30  ok 20  workers 0  0s", true},
 	} {
 		c.p.Run = "x"

@@ -69,7 +69,7 @@ func (j *Journal) Keep(started int64, total *record.Snapshot, points []record.Po
 	j.own = &Unpublished{
 		Run: j.run.Name, UID: j.run.UID, Leased: total.Counts.Slots(), StartedAt: run.TimeOf(started), Length: j.run.Spec.Length(),
 		Total: total, Series: points, Samples: kept.Within(samples.Limits{Whole: samples.MostWhole, Bytes: samples.MostBytes}),
-		ClosedLoop: j.run.Spec.Max, Described: described(j.run),
+		ClosedLoop: j.run.Spec.Max, Concurrency: j.run.Spec.Concurrencies(), Described: described(j.run),
 		Thresholds: j.run.Spec.Thresholds, Warmup: j.run.Spec.Warmup, Steps: j.run.Spec.CountedSteps(),
 	}
 }

@@ -91,8 +91,11 @@ func gather(ctx context.Context, r *run.Run, rest map[string]*Unpublished) (in r
 	}
 	in = report.Input{
 		Run: r.Name, StartedAt: s.StartedAt, Duration: s.Elapsed(), Running: s.EndedAt.IsZero(), TargetRate: s.LastRate, AskedBy: requestsAsked(s, r.Spec.Target.StepsPerFlow()),
-		ClosedLoop: r.Spec.Max, Planned: r.Spec.Length(), Series: series, Times: t.times,
+		ClosedLoop: r.Spec.Max, Concurrency: s.Concurrencies, Planned: r.Spec.Length(), Series: series, Times: t.times,
 		Budget: s.Budget(), Limiter: s.Limiter, Warmup: r.Spec.Warmup,
+	}
+	if in.Concurrency == nil {
+		in.Concurrency = r.Spec.Concurrencies()
 	}
 	in.Steps, in.FromAnswer = r.Spec.CountedSteps(), r.Spec.FromAnswer()
 	if in.Thresholds, err = r.Spec.Conditions(); err != nil {

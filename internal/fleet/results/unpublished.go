@@ -34,12 +34,13 @@ type Unpublished struct {
 	Total     *record.Snapshot // its last cumulative snapshot, with worker and incarnation
 	Series    []record.Point
 
-	ClosedLoop bool               // as in report.Report
-	Described  report.Description // as in report.Report, as far as the run's spec says
-	Thresholds []string           // conditions of the run, as in its spec
-	Warmup     time.Duration      // as in the run's spec
-	Steps      []string           // names of the steps, in the order of the workload
-	Samples    samples.Set        // requests that it kept as evidence
+	ClosedLoop  bool               // as in report.Report
+	Concurrency []int64            // as in report.Report, as far as the run's spec says
+	Described   report.Description // likewise
+	Thresholds  []string           // conditions of the run, as in its spec
+	Warmup      time.Duration      // as in the run's spec
+	Steps       []string           // names of the steps, in the order of the workload
+	Samples     samples.Set        // requests that it kept as evidence
 }
 
 // The encoding of an Unpublished is one JSON object. In all versions its first members say what it is.
@@ -64,6 +65,7 @@ type unpublishedFile struct {
 	Started     int64              `json:"started_us,omitempty"`
 	Length      time.Duration      `json:"length_ns,omitempty"`
 	ClosedLoop  bool               `json:"closed_loop,omitempty"`
+	Concurrency []int64            `json:"concurrency,omitempty"`
 	Described   report.Description `json:"described,omitzero"`
 	Thresholds  []string           `json:"thresholds,omitempty"`
 	Warmup      time.Duration      `json:"warmup_ns,omitempty"`
@@ -81,7 +83,7 @@ func (u *Unpublished) MarshalBinary() ([]byte, error) {
 	}
 	f := unpublishedFile{
 		Format: unpublishedFormat, Version: FileVersion, Run: u.Run, UID: u.UID, Worker: u.Total.Worker, Incarnation: u.Total.Incarnation,
-		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Described: u.Described,
+		State: u.State, Leased: u.Leased, Length: u.Length, ClosedLoop: u.ClosedLoop, Concurrency: u.Concurrency, Described: u.Described,
 		Thresholds: u.Thresholds, Warmup: u.Warmup, Steps: u.Steps, Snapshot: total, Series: u.Series,
 	}
 	if len(u.Samples.Samples) > 0 {
@@ -131,7 +133,7 @@ func (u *Unpublished) UnmarshalBinary(data []byte) error {
 		return err
 	}
 	read := Unpublished{
-		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: run.TimeOf(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop,
+		Run: f.Run, UID: f.UID, State: f.State, Leased: f.Leased, StartedAt: run.TimeOf(f.Started), Length: f.Length, ClosedLoop: f.ClosedLoop, Concurrency: f.Concurrency,
 		Described: f.Described, Thresholds: f.Thresholds, Warmup: f.Warmup, Steps: f.Steps, Total: total, Series: f.Series,
 	}
 	if len(f.Samples) > 0 { // older workers wrote none
@@ -316,7 +318,7 @@ func FromFiles(name, why string, all []*Unpublished) (report.Report, error) {
 	var asked spec.Spec
 	for _, u := range all {
 		if in.Described.URL == "" {
-			in.Described = u.Described
+			in.Described, in.Concurrency = u.Described, u.Concurrency
 		}
 		if len(asked.Thresholds) == 0 { // older workers wrote none
 			asked.Thresholds, in.Warmup = u.Thresholds, u.Warmup

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/pacer/lease"
@@ -40,14 +41,14 @@ func unrated(laws *lease.Laws, epoch int64) *lease.Laws {
 	return (*lease.Laws)(nil).With(all...).In(epoch)
 }
 
-// takeConcurrency notes how many requests are to be in flight, now or when the schedule goes on, and takes the rates out of the
-// laws.
+// takeConcurrency notes how many requests are to be in flight, now or when the schedule goes on, and how many were before. It takes
+// the rates out of the laws.
 func (a *reading) takeConcurrency() {
-	for i := a.laws.At(a.now.UnixMicro()); i >= 0; i-- {
-		if l := &a.laws.All()[i]; a.laws.Live(l.ID) && l.Phase == lease.Running {
-			a.Concurrency = l.Concurrency()
-			break
+	for i := range a.laws.At(a.now.UnixMicro()) + 1 {
+		if l := &a.laws.All()[i]; a.laws.Live(l.ID) && l.Phase == lease.Running && l.Concurrency() > 0 {
+			a.Concurrency, a.Concurrencies = l.Concurrency(), append(a.Concurrencies, l.Concurrency())
 		}
 	}
+	a.Concurrencies = slices.Compact(a.Concurrencies)
 	a.laws = unrated(a.laws, a.core["clockEpoch"])
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -24,6 +25,9 @@ func TestSetConcurrency(t *testing.T) {
 			}
 		}
 		shows("waiting", 8)
+		if all := b.state(r).Concurrencies; all != nil {
+			t.Errorf("numbers in force before it begins: %v", all)
+		}
 		one, two := b.member(r, "a"), b.member(r, "b")
 		one.renew()
 		two.renew()
@@ -54,6 +58,9 @@ func TestSetConcurrency(t *testing.T) {
 		b.must(r.Resume(t.Context()))
 		shows("running", 5)
 		seats(5)
+		if got := b.state(r).Concurrencies; !slices.Equal(got, []int64{8, 21, 5}) {
+			t.Errorf("numbers that were in force: %v", got)
+		}
 		if l := one.holder.View().Laws.All()[0]; l.Phase != lease.Running || l.Concurrency() != 8 {
 			t.Errorf("%+v", l)
 		}

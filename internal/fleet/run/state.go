@@ -45,11 +45,13 @@ type State struct {
 	Frozen  bool `json:"-"` // nobody may send at one of its endpoints
 	NoRight bool `json:"-"` // it has no right to send at its rates: it is granted nothing until the ledger has answered
 
-	LastRate  float64   `json:"-"` // the rate last in force
-	Restored  time.Time `json:"-"` // when the lost state was restored; zero = never
-	Forgetful bool      `json:"-"` // a failover or a loss has forgotten who owned slots
-	Issued    int64     `json:"-"` // slots due so far that are accounted for: owned, or nobody's
-	LawCount  int       `json:"-"` // of the history; reading it takes 1 ms per thousand
+	LastRate float64 `json:"-"` // the rate last in force
+	// Of a closed loop with a concurrency: the numbers that were in force, in order; nil = it has not begun.
+	Concurrencies []int64   `json:"-"`
+	Restored      time.Time `json:"-"` // when the lost state was restored; zero = never
+	Forgetful     bool      `json:"-"` // a failover or a loss has forgotten who owned slots
+	Issued        int64     `json:"-"` // slots due so far that are accounted for: owned, or nobody's
+	LawCount      int       `json:"-"` // of the history; reading it takes 1 ms per thousand
 
 	scale     Scale // of the plan
 	burst     int64 // of the limiter, in force; 0 = what the rate makes in half a second

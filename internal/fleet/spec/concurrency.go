@@ -3,6 +3,7 @@ package spec
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/loadctl/loadctl/pacer"
@@ -10,6 +11,20 @@ import (
 
 // Seated reports whether the run is a closed loop with a concurrency: the whole cluster has so many requests in flight.
 func (s Spec) Seated() bool { return s.Concurrency > 0 || s.Max && Concurrent(s.Stages) }
+
+// Concurrencies returns how many requests the whole cluster is planned to have in flight, one number after the other; nil if the
+// run is no closed loop with a concurrency.
+func (s Spec) Concurrencies() (all []int64) {
+	p, err := s.Curve()
+	if err != nil || !s.Seated() {
+		return nil
+	}
+	pieces, _ := p.Pieces() // Curve has checked the stages; none is a ramp
+	for _, piece := range pieces {
+		all = append(all, piece.Concurrency())
+	}
+	return slices.Compact(all)
+}
 
 // Concurrent reports whether a stage has a concurrency.
 func Concurrent(stages []string) bool {

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -18,10 +19,11 @@ func TestConcurrencySpec(t *testing.T) {
 	for _, c := range []struct {
 		spec         Spec
 		pieces, asks string
+		numbers      string
 		flags        string
 	}{
-		{eight, "8:8:1000000:3000000", "c=8", "--concurrency 8 --duration 3s"},
-		{staged, "2:2:1000000:1000000;64:64:1000000:2000000", "max", "--stage 1s:c=2 --stage 2s:c=64"},
+		{eight, "8:8:1000000:3000000", "c=8", "[8]", "--concurrency 8 --duration 3s"},
+		{staged, "2:2:1000000:1000000;64:64:1000000:2000000", "max", "[2 64]", "--stage 1s:c=2 --stage 2s:c=64"},
 	} {
 		p, err := c.spec.Plan()
 		if got := pacer.JoinPieces(p.Pieces); err != nil || c.spec.Validate() != nil || got != c.pieces || p.Span != 3*time.Second {
@@ -29,6 +31,9 @@ func TestConcurrencySpec(t *testing.T) {
 		}
 		if !c.spec.Seated() || c.spec.Asks() != c.asks || c.spec.Length() != 3*time.Second || !math.IsInf(c.spec.Peak(), 1) {
 			t.Errorf("%+v: asks %s, length %v, peak %v", c.spec, c.spec.Asks(), c.spec.Length(), c.spec.Peak())
+		}
+		if got := fmt.Sprint(c.spec.Concurrencies()); got != c.numbers {
+			t.Errorf("%s: numbers %s, want %s", c.asks, got, c.numbers)
 		}
 		if line := c.spec.Setting().Line(); line != c.flags {
 			t.Errorf("flags %q, want %q", line, c.flags)
@@ -56,6 +61,9 @@ func TestConcurrencySpec(t *testing.T) {
 		if err := s.Validate(); err == nil || !strings.HasPrefix(err.Error(), says) {
 			t.Errorf("%q: %v", says, err)
 		}
+	}
+	if all := closed(time.Second).Concurrencies(); all != nil {
+		t.Errorf("numbers of a run without any: %v", all)
 	}
 	if lines := eight.Diff(closed(3 * time.Second)); len(lines) != 1 || lines[0] != "qps: c=8 there, max here" {
 		t.Errorf("%q", lines)

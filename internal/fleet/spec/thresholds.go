@@ -44,11 +44,10 @@ func (s Spec) validateThresholds() error {
 	if err != nil {
 		return fmt.Errorf("--threshold: %w", err)
 	}
-	counted := s.CountedSteps()
 	for _, t := range all {
-		switch {
-		case t.Step != "" && !slices.Contains(counted, t.Step):
-			return fmt.Errorf("--threshold %q: there is no step %.70q; %s", t.Text, t.Step, s.knownSteps())
+		switch err := s.Decides(t); {
+		case err != nil:
+			return fmt.Errorf("--threshold %w", err)
 		case s.Warmup > 0 && t.Step != "":
 			return fmt.Errorf("--threshold %q and --warmup: steps have no values over time, so no warm-up can be left out; remove one of the two", t.Text)
 		case s.Warmup > 0 && !t.OverTime():
@@ -62,6 +61,17 @@ func (s Spec) validateThresholds() error {
 		}
 	}
 	return s.validateGuards(all)
+}
+
+// Decides says why no answer of the run can decide a condition; nil = one can.
+func (s Spec) Decides(t threshold.Threshold) error {
+	if t.Step != "" && !slices.Contains(s.CountedSteps(), t.Step) {
+		return fmt.Errorf("%q: there is no step %.70q; %s", t.Text, t.Step, s.knownSteps())
+	}
+	if lack := s.Target.Lacks(t.Metric, t.Step); lack != "" {
+		return fmt.Errorf("%q: %s", t.Text, lack)
+	}
+	return nil
 }
 
 // knownSteps says which steps thresholds may name.

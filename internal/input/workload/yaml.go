@@ -259,21 +259,22 @@ func (d *document) order(n *yaml.Node) (string, error) {
 
 // thresholds returns the conditions that the run has to meet.
 func (d *document) thresholds(n *yaml.Node, flows []Flow) (all []string, err error) {
-	var steps []string
-	known := map[string]bool{}
+	var of targets.Spec
 	for _, f := range flows {
-		for _, s := range f.Steps {
-			steps, known[s.Name] = append(steps, s.Name), true
-		}
+		of.Flows = append(of.Flows, f.Flow)
 	}
+	steps := of.StepNames()
 	list, err := d.texts(n, `a list, such as thresholds: ["errors:rate<1%"]`)
 	for _, item := range list {
 		t, err := threshold.Parse(item.Value)
 		if err != nil {
 			return nil, d.fail(item, "%w; see docs/report.md#thresholds", err)
 		}
-		if t.Step != "" && !known[t.Step] {
+		if t.Step != "" && !slices.Contains(steps, t.Step) {
 			return nil, d.fail(item, "there is no step %.70q; %swrite the name of one, or leave {step=…} out", t.Step, meant(t.Step, steps))
+		}
+		if lack := of.Lacks(t.Metric, t.Step); lack != "" {
+			return nil, d.fail(item, "%s", lack)
 		}
 		all = append(all, item.Value)
 	}

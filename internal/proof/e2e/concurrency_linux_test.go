@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -103,8 +104,8 @@ func TestConcurrency(t *testing.T) {
 	for _, p := range ps[:2] {
 		p.wait(0)
 	}
-	if r := b.report("x"); !r.ClosedLoop || r.Asked != 0 || r.TargetRate != 0 || r.Audit.Completed == 0 || r.Audit.LateDropped+r.Audit.Overrun != 0 {
-		t.Errorf("%+v", r.Audit)
+	if r := b.report("x"); !r.ClosedLoop || fmt.Sprint(r.Concurrency) != "[8 16 3]" || r.Asked != 0 || r.TargetRate != 0 || r.Audit.Completed == 0 || r.Audit.LateDropped+r.Audit.Overrun != 0 {
+		t.Errorf("%+v, %v in flight", r.Audit, r.Concurrency)
 	}
 }
 
@@ -123,7 +124,7 @@ func TestConcurrencyInStages(t *testing.T) {
 		t.Errorf("the most in flight are %d, of %d", most, ended)
 	}
 	r := b.report("x")
-	if sent := int64(g.ended); r.Audit.Sent != sent || !r.Complete || len(r.Notes) != 1 {
+	if sent := int64(g.ended); r.Audit.Sent != sent || fmt.Sprint(r.Concurrency) != "[2 7 3]" || !r.Complete || len(r.Notes) != 1 {
 		t.Errorf("%d arrived, %+v %q", sent, r.Audit, r.Notes)
 	}
 }

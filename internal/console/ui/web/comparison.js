@@ -44,8 +44,9 @@ function aligned(c, oneIn) {
   return oneIn.map((n) => (known.has(n) ? known.get(n) : undefined));
 }
 
+// number is a value; that of a side may be absent.
 function number({ unit }, v) {
-  return unit === "ns" ? (v ? duration(v) : "–") : unit === "share" ? share(v) : rate(v) + "/s";
+  return v === undefined ? "–" : unit === "ns" ? (v ? duration(v) : "–") : unit === "share" ? share(v) : rate(v) + "/s";
 }
 
 // change is a difference: relative, or of shares in points.

@@ -90,7 +90,7 @@ function rateForm(now, give) {
     box,
     steps,
     show: (frame) => {
-      to.input.placeholder = frame.report.closed_loop ? "a closed loop has no rate" : `now ${rate(requestsOf(frame, frame.rate || frame.rate_then))} requests/s`;
+      to.input.placeholder = frame.concurrency ? "loadctl set-rate RUN c=N changes it" : frame.report.closed_loop ? "a closed loop has no rate" : `now ${rate(requestsOf(frame, frame.rate || frame.rate_then))} requests/s`;
       all.forEach((e) => (e.disabled = Boolean(frame.report.closed_loop)));
     },
   };

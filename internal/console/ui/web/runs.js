@@ -53,7 +53,7 @@ function runRow(line, r) {
   return (now) => {
     say(pill, now.phase);
     pill.className = "phase " + now.phase;
-    set([now.closed_loop ? "max" : rate(now.rate) + "/s", count(now.members), now.closed_loop ? "–" : count(now.asked), [now.method, now.url].filter(Boolean).join(" ") || "–", when(now.created_at)]);
+    set([now.concurrency ? `c=${count(now.concurrency)}` : now.closed_loop ? "max" : rate(now.rate) + "/s", count(now.members), now.closed_loop ? "–" : count(now.asked), [now.method, now.url].filter(Boolean).join(" ") || "–", when(now.created_at)]);
   };
 }
 

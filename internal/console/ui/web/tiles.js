@@ -43,21 +43,28 @@ function bound(r, name) {
   return above !== undefined && { p50: 0.5, p99: 0.99, p999: 0.999 }[name] > above ? "≥\u00a0" : "";
 }
 
+// loop is what a closed loop asks for: numbers of requests in flight, if it has any. Of many it shows the first ones and the last.
+function loop(numbers) {
+  if (!numbers?.length) return ["max", "as fast as it goes"];
+  const shown = numbers.length > 4 ? [...numbers.slice(0, 3), undefined, numbers.at(-1)] : numbers;
+  return [shown.map((n) => (n ? "c=" + count(n) : "…")).join(", "), "as many requests in flight"];
+}
+
 const figures = [
-  ["asked", "asked", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : whole(r.asked, f.steps_per_flow > 1 ? "flows, by the schedule" : "by the schedule", "asked"))],
+  ["asked", "asked", (f, r) => (r.closed_loop ? loop(r.concurrency) : whole(r.asked, f.steps_per_flow > 1 ? "flows, by the schedule" : "by the schedule", "asked"))],
   ["sent", "sent", (f, r) => whole(r.sent, `${rate(r.rate)}${f.steps_per_flow > 1 ? " flows" : ""}/s on average`, "sent")],
   ["ok", "ok", (f, r) => [...whole(r.audit.completed, r.audit.completed + r.audit.failed ? `${rate(r.throughput)}/s · ${share(r.success)}` : "no request has ended", "audit.completed"), notSent(r)]],
   ["failed", "failed", (f, r) => whole(r.audit.failed, mostFrequent(r.errors), "audit.failed")],
   ["", "in flight", (f) => [count(f.in_flight), "sent, not ended"]],
   ["", "workers", (f) => [count(f.members), absent(f)]],
-  ["", "rate asked for", (f, r) => (r.closed_loop ? ["max", "as fast as it goes"] : [rate(requestsOf(f, f.rate)) + "/s", next(f)])],
+  ["", "rate asked for", (f, r) => (r.closed_loop ? loop(f.concurrency ? [f.concurrency] : r.concurrency?.slice(-1)) : [rate(requestsOf(f, f.rate)) + "/s", next(f)])],
   ["", "time", (f, r) => [clock(Math.floor(r.duration_s)), left(f)]],
   ["p50", "latency p50", (f, r) => time(r, "p50", 2)],
   ["p99", "latency p99", (f, r) => time(r, "p99", 100)],
   ["p999", "latency p99.9", (f, r) => time(r, "p999", 1000)],
   ["", "first byte p99", (f, r) => r.first_bytes && [duration(r.first_byte_ns.p99), `from sending; p50 ${duration(r.first_byte_ns.p50)}`, r.first_byte_ns.p99, "first_byte_ns.p99"]],
   ["", "first event p99", (f, r) => r.streams && [bound(r, "p99") + duration(r.streams.first_event_ns.p99), `p50 ${duration(r.streams.first_event_ns.p50)}`, r.streams.first_event_ns.p99, "streams.first_event_ns.p99"]],
-  ["", "event gap p99", (f, r) => r.streams && [duration(r.streams.event_gap_ns.p99), `p50 ${duration(r.streams.event_gap_ns.p50)}`, r.streams.event_gap_ns.p99, "streams.event_gap_ns.p99"]],
+  ["", "event gap p99", (f, r) => r.streams?.event_gap_ns && [duration(r.streams.event_gap_ns.p99), `p50 ${duration(r.streams.event_gap_ns.p50)}`, r.streams.event_gap_ns.p99, "streams.event_gap_ns.p99"]],
   ["", "goodput", (f, r) => r.goodput && [rate(r.goodput.per_s) + "/s", `${share(r.goodput.share)} of answers met their goals`, r.goodput.per_s, "goodput.per_s"]],
   ["", "lag p99", (f, r) => [r.lag_ns.max ? duration(r.lag_ns.p99) : "–", "how late it was sent", r.lag_ns.p99, "lag_ns.p99"]],
 ];
