@@ -262,6 +262,9 @@ func TestRateOfRequests(t *testing.T) {
 		if err != nil || s.QPS.String() != c.qps || s.Requests != c.requests {
 			t.Errorf("%+v: %v slots/s, %d, %v", c, s.QPS, s.Requests, err)
 		}
+		if file := s.Setting().Flags[1]; strings.Contains(file, "rate of requests") != (strings.HasPrefix(c.file, "s") && s.Target.RateOf != "") {
+			t.Errorf("%+v: the report has %s", c, file)
+		}
 	}
 	_, s, err := reading(t, "--workload", filepath.Join(dir, "plain.yaml"), "--rate-of", "requests", "--stage", "10s:300")
 	if err != nil || s.Peak() != 300 {

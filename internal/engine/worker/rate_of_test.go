@@ -304,3 +304,21 @@ func TestRequestsOfFlowsLieLikeSingleOnes(t *testing.T) {
 		}
 	}
 }
+
+// TestLimiterGrantsRequestsOfFlows: where each request has a slot, a limiter grants as many slots as requests are sent.
+func TestLimiterGrantsRequestsOfFlows(t *testing.T) {
+	mix := eachSlotted(t)
+	simulate(t, func(t *testing.T) {
+		l := &simLimiter{burst: 300}
+		s := granting(t, 500, l, model.Options{Min: 2, Span: 6_000_000})
+		s.add("a").Mix, s.add("b").Mix = mix, mix
+		s.run()
+		asked, ungranted := s.settled()
+		if asked != 3000 || ungranted != 0 || int64(len(s.sends)) != asked || l.granted() != asked {
+			t.Errorf("asked %d, ungranted %d, sent %d, granted %d", asked, ungranted, len(s.sends), l.granted())
+		}
+		if cart := s.members[0].total.Steps["cart"]; cart == nil || cart.Followed == 0 {
+			t.Errorf("no flow came to a second step: %+v", cart)
+		}
+	})
+}

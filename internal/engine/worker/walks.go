@@ -69,7 +69,7 @@ func (w *walks) turn(ordinal uint64) uint64 {
 func (w *walks) ready(now int64) bool { return w.timed.Len() > 0 && w.timed.all[0].ready <= now }
 
 // full reports whether a slot cannot be used: it would begin a flow, and there are too many.
-func (w *walks) full(now int64) bool { return w.n >= mostWalks && !(w.each && w.ready(now)) }
+func (w *walks) full(now int64) bool { return w.n >= mostWalks && (!w.each || !w.ready(now)) }
 
 // session returns an empty session for a flow that starts.
 func (w *walks) session(start int64) *targets.Session {
