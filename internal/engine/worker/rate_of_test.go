@@ -299,6 +299,7 @@ func TestRequestsOfFlowsLieLikeSingleOnes(t *testing.T) {
 				variation = append(variation, s.variation(""))
 			})
 		}
+		t.Logf("%d workers: gaps vary by %.4g and %.4g", workers, variation[0], variation[1])
 		if d := math.Abs(variation[0] - variation[1]); d > 1e-4 || variation[1] == 0 {
 			t.Errorf("%d workers: gaps of single requests vary by %v, those of flows by %v", workers, variation[0], variation[1])
 		}
