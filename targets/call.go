@@ -2,7 +2,7 @@ package targets
 
 // A Call says which request a Target performs. The zero value is the first request of a run of one request.
 type Call struct {
-	Number  uint64   // ordinal of the slot that started the flow; it fills placeholders
+	Number  uint64   // ordinal of the slot that started the flow; it fills placeholders, but for Row
 	Step    int      // index of the step in the workload, as Mix.Step gives it; 0 without flows
 	Session *Session // what the flow has taken so far, and its cookies; nil = nothing, and nothing is kept
 }
@@ -12,12 +12,26 @@ type Session struct {
 	Start  int64 // when the flow's slot was due; for its owner alone
 	values []string
 	jar    *Jar // nil = no request had to do with cookies
+
+	row     uint64
+	numbers bool // row counts, and not the number of the call
 }
+
+// Row returns the number by which the request gets the rows of data files.
+func (c Call) Row() uint64 {
+	if c.Session != nil && c.Session.numbers {
+		return c.Session.row
+	}
+	return c.Number
+}
+
+// SetRow makes Row return n for the calls of the flow, instead of their number.
+func (s *Session) SetRow(n uint64) { s.row, s.numbers = n, true }
 
 // Reset forgets what was taken, and the cookies.
 func (s *Session) Reset() {
 	clear(s.values)
-	s.Start, s.values, s.jar = 0, s.values[:0], nil
+	*s = Session{values: s.values[:0]}
 }
 
 // Keep keeps a value under an index.

@@ -87,14 +87,14 @@ func (s Spec) Walks() bool {
 	return slices.ContainsFunc(s.Flows, func(f Flow) bool { return len(f.Steps) > 1 })
 }
 
-// MeanSteps returns the mean number of requests of a slot, as a fraction; 1/1 without flows. The weight w of a flow with
-// n steps gives
+// MeanSteps returns the mean number of requests of a slot, as a fraction; 1/1 without flows, or if each request has a slot.
+// The weight w of a flow with n steps gives
 //
 //	Σ w·n / Σ w
 //
 // The flows need not be valid.
 func (s Spec) MeanSteps() (requests, slots int64) {
-	if len(s.Flows) == 0 {
+	if len(s.Flows) == 0 || s.SlotEach() {
 		return 1, 1
 	}
 	for _, f := range s.Flows {
@@ -103,7 +103,7 @@ func (s Spec) MeanSteps() (requests, slots int64) {
 	return requests, slots
 }
 
-// StepsPerFlow is MeanSteps as a number.
+// StepsPerFlow is MeanSteps as a number: 1 if each request has a slot.
 func (s Spec) StepsPerFlow() float64 {
 	requests, slots := s.MeanSteps()
 	return float64(requests) / float64(slots)
@@ -126,8 +126,12 @@ func (s Spec) Pauses() (flow, pause time.Duration) {
 	return flow, pause
 }
 
-// FromAnswer returns the names of the steps that are due some time after the answer before them.
+// FromAnswer returns the names of the steps that are due some time after the answer before them. Where each request has a
+// slot, steps are due with their slots.
 func (s Spec) FromAnswer() (names []string) {
+	if s.SlotEach() {
+		return nil
+	}
 	for _, f := range s.Flows {
 		for _, step := range f.Steps {
 			if step.After != nil {
@@ -146,7 +150,7 @@ func (s Spec) Single(step Step, mix *Mix, taken []string) Spec {
 		s.taken = append(slices.Clip(s.taken), t.Name)
 	}
 	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks, s.Reply, s.Stream = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks, step.Reply, step.Stream
-	s.Flows, s.Pick, s.mix = nil, "", mix
+	s.Flows, s.Pick, s.RateOf, s.mix = nil, "", "", mix
 	return s
 }
 
@@ -185,6 +189,8 @@ func (s Spec) CheckWith(protocol func(Spec) error) error {
 	switch {
 	case len(s.Flows) > 0:
 		err = s.checkFlows(protocol)
+	case s.RateOf != "":
+		err = errors.New("rate of: there are no flows, so the rate is of requests; give a workload, or leave it out")
 	case s.Pick != "":
 		err = errors.New("targets pick: there are no requests to mix; give a file of targets or a workload, or leave it out")
 	default:
@@ -297,7 +303,7 @@ func (s Spec) checkFlows(protocol func(Spec) error) error {
 	if n := cycle(s.Flows); n > maxCycle {
 		return fmt.Errorf("weights: their sum is %d after division by their common divisor, at most %d; round them", n, maxCycle)
 	}
-	return s.checkPick()
+	return cmp.Or(s.checkPick(), s.checkRateOf())
 }
 
 // Blame says which step an error is about.

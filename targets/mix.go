@@ -33,6 +33,7 @@ type Mix struct {
 	first  []int               // index of each flow's first step
 	places []place             // of the steps
 	walks  bool                // a flow has several steps
+	each   bool                // each request has a slot
 	cycle  []uint16            // index of the flow, by place
 	random func(uint64) int64  // the place of a slot, by its number; nil = the number modulo W
 	uses   map[string][]uint32 // of each data file: how many of the first i places use it, i = 0 … W
@@ -57,7 +58,7 @@ func (s Spec) Mix() *Mix {
 		return nil
 	}
 	m := &Mix{cycle: order(s.Flows), uses: map[string][]uint32{}, places: newPlaces(s.Flows)}
-	m.walks = len(m.places) > len(s.Flows)
+	m.walks, m.each = len(m.places) > len(s.Flows), s.SlotEach()
 	if s.Pick == PickRandom {
 		// No data file can have this name, so rows do not depend on the flow that they come to.
 		m.random = rows.Source{Name: "the flows", Pick: rows.Random, Rows: int64(len(m.cycle))}.Picker()

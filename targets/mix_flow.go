@@ -24,6 +24,10 @@ func newPlaces(flows []Flow) (all []place) {
 // Walks reports whether a flow has several steps.
 func (m *Mix) Walks() bool { return m.walks }
 
+// SlotEach reports whether each request has a slot, also the later steps of flows. Then not every slot begins a flow, and
+// the number that decides which flow begins is not that of the slot.
+func (m *Mix) SlotEach() bool { return m.each }
+
 // Steps returns the number of steps of all flows.
 func (m *Mix) Steps() int { return len(m.places) }
 
@@ -57,6 +61,9 @@ const mostWalked = 1 << 20
 
 // MeanSteps returns the mean number of requests of a slot.
 func (m *Mix) MeanSteps() float64 {
+	if m.each {
+		return 1
+	}
 	return float64(m.inCycle(int64(len(m.cycle)))) / float64(len(m.cycle))
 }
 
@@ -66,7 +73,10 @@ func (m *Mix) length(flow uint16) int64 { return int64(m.places[m.first[flow]].r
 // Requests returns how many requests the first n slots send if no step fails. At random, slots after the first mostWalked
 // count with the mean.
 func (m *Mix) Requests(n int64) (requests int64) {
-	if m.random == nil {
+	switch {
+	case m.each:
+		return n
+	case m.random == nil:
 		return m.inCycle(n)
 	}
 	walked := min(n, mostWalked)
@@ -90,6 +100,9 @@ func (m *Mix) inCycle(n int64) (requests int64) {
 
 // Slots returns how many whole flows send at most so many requests, as Requests counts.
 func (m *Mix) Slots(requests int64) (n int64) {
+	if m.each {
+		return requests
+	}
 	if m.random != nil {
 		for ; n < mostWalked; n++ {
 			if requests -= m.length(m.Flow(uint64(n))); requests < 0 {

@@ -253,6 +253,9 @@ func diffFlows(a, b Spec) []string {
 	if x, y := a.pick(), b.pick(); x != y {
 		lines = append(lines, fmt.Sprintf("targets pick: %s there, %s here", x, y))
 	}
+	if x, y := cmp.Or(a.RateOf, RateOfFlows), cmp.Or(b.RateOf, RateOfFlows); x != y {
+		lines = append(lines, fmt.Sprintf("rate of: %s there, %s here", x, y))
+	}
 	for i := range a.Flows {
 		lines = append(lines, diffSteps(a.Flows[i], b.Flows[i])...)
 	}

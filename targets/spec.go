@@ -104,6 +104,8 @@ type Spec struct {
 	Flows []Flow `json:"flows,omitempty"`
 	// Pick says in which order flows come: PickCycle or PickRandom; "" means PickCycle.
 	Pick string `json:"pick,omitempty"`
+	// RateOf says what a slot is permission for: RateOfFlows or RateOfRequests; "" means RateOfFlows.
+	RateOf string `json:"rate_of,omitempty"`
 
 	// Cookies gives each flow a cookie jar of its own: cookies of an answer go into the later requests of the flow, and
 	// into those of redirects. Without Flows it is an error.

@@ -80,6 +80,11 @@ func (r *Recorder) Sent() { r.counts.Sent++ }
 // Followed counts a request of a flow after its first one, of the step with this index. Sent counts the first one.
 func (r *Recorder) Followed(step int) {
 	r.counts.Followed++
+	r.StepFollowed(step)
+}
+
+// StepFollowed counts a request that Sent counts too: it had a slot, but is not the first one of its flow.
+func (r *Recorder) StepFollowed(step int) {
 	if s := r.steps.step(step); s != nil {
 		s.Sent++
 		s.Followed++

@@ -24,6 +24,7 @@ import (
 // Request says for which request a Text is filled.
 type Request struct {
 	Number uint64    // of the request in its run
+	Row    uint64    // the number by which it gets the rows of data files
 	Time   int64     // when it is filled, right before it is sent: Unix time, ns; it goes into the random values
 	Worker string    // the worker's id
 	Seed   [2]uint64 // of the random values: each process has another
@@ -61,7 +62,7 @@ func Filled(add func(b []byte, r Request) []byte) Text { return Text{[]part{{val
 type Options struct {
 	// Salt distinguishes the texts of one request: texts with different salts have different random values.
 	Salt uint64
-	// Column returns the cells of a column of a data file, by the number of the request. The column is named
+	// Column returns the cells of a column of a data file, by Request.Row. The column is named
 	// SOURCE.COLUMN. An error is one line that says what to do.
 	Column func(name string) (func(number uint64) string, error)
 	// Taken are the names of the values that earlier steps take, in the order of Request.Taken.

@@ -87,7 +87,7 @@ func (o Options) cell(name string, add func(b []byte, cell string) []byte) (valu
 	if err != nil {
 		return nil, err
 	}
-	return func(b []byte, r Request) []byte { return add(b, cell(r.Number)) }, nil
+	return func(b []byte, r Request) []byte { return add(b, cell(r.Row)) }, nil
 }
 
 // taken returns a value that an earlier step has taken; nothing if none was.

@@ -62,3 +62,22 @@ func TestNumbered(t *testing.T) {
 		t.Error(numbered, once)
 	}
 }
+
+// TestRowOfASession: where the session of a flow has a row, the cells are those of that row, and ${ordinal} stays the number.
+func TestRowOfASession(t *testing.T) {
+	users, tables := given(t, "users", "name\nAnn\nBo\nCy\n", rows.Cycle)
+	w, err := New(targets.Spec{URL: "http://a/${users.name}/${ordinal}", Data: []rows.Source{users}}, targets.Local{Tables: tables})
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := new(targets.Session)
+	session.SetRow(2)
+	for want, c := range map[string]targets.Call{"GET /Bo/7 ": {Number: 7}, "GET /Cy/7 ": {Number: 7, Session: session}, "GET /Ann/0 ": {Session: new(targets.Session)}} {
+		if got := string(w.Steps()[0].Fill(nil, c)); !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if session.Reset(); (targets.Call{Number: 7, Session: session}).Row() != 7 {
+		t.Error("a session that was reset has a row")
+	}
+}

@@ -59,7 +59,7 @@ func example(s targets.Spec, tables targets.Tables, number uint64, step int, now
 	if err != nil {
 		return e, err
 	}
-	r := template.Request{Number: number, Time: now.UnixNano(), Worker: "worker", Step: step}
+	r := template.Request{Number: number, Row: number, Time: now.UnixNano(), Worker: "worker", Step: step}
 	for _, name := range s.Taken() {
 		r.Taken = append(r.Taken, targets.StandIn(name))
 	}

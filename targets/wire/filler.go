@@ -26,6 +26,6 @@ func newFiller(local targets.Local) filler {
 // request returns what fills the placeholders of a request that begins now.
 func (f *filler) request(c targets.Call) template.Request {
 	return template.Request{
-		Number: c.Number, Time: time.Now().UnixNano(), Worker: f.worker, Seed: f.seed, Taken: c.Session.Taken(), Trace: f.trace, Step: c.Step,
+		Number: c.Number, Row: c.Row(), Time: time.Now().UnixNano(), Worker: f.worker, Seed: f.seed, Taken: c.Session.Taken(), Trace: f.trace, Step: c.Step,
 	}
 }

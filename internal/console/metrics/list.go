@@ -63,7 +63,7 @@ func counters() []Metric {
 			read: func(l results.Look, show func(value, ...string)) { show(number(n(l.Report))) }}
 	}
 	return []Metric{
-		audit("loadctl_requests_asked_total", "{request}", "Requests that the rate in force asked for (flows, in a workload of flows)",
+		audit("loadctl_requests_asked_total", "{request}", "Requests that the rate in force asked for (flows, if slots begin flows)",
 			func(r report.Report) int64 { return r.Audit.Asked }),
 		audit("loadctl_requests_sent_total", "{request}", "Requests whose sending began (of a flow, only the first one)",
 			func(r report.Report) int64 { return r.Audit.Sent }),
@@ -189,7 +189,7 @@ func gauges() []Metric {
 	}
 	return []Metric{
 		{Name: Up, Kind: Gauge, Unit: "{state}", Help: "1 if Redis answered all questions about runs, 0 if not: then counters stand still and gauges are absent"},
-		one("loadctl_rate_asked", "{request/s}", "Requests per second that are asked for now, of the whole fleet (flows, in a workload of flows)",
+		one("loadctl_rate_asked", "{request/s}", "Requests per second that are asked for now, of the whole fleet (flows, if slots begin flows)",
 			func(l results.Look) float64 { return l.Rate }),
 		one("loadctl_plan_factor", "{share}", "Part of its plan's rates that the run sends, 0 to 1: less than 1 after a step of a guard, or a cut of a budget",
 			func(l results.Look) float64 { return cmp.Or(l.Factor, 1) }),

@@ -15,6 +15,7 @@ func TestFlagsBesideAFile(t *testing.T) {
 		"timed.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nduration: 1m\narrivals: poisson:3\npick: random\n",
 		"ramp.yaml":   "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nstages: [10s:200, 20s:0]\n",
 		"wave.yaml":   "flows: {a: [a: {get: 'http://127.0.0.1:1/'}, b: {get: 'http://127.0.0.1:1/'}]}\nprofile: 'sine:mean=10,amplitude=4,period=1m'\nduration: 5m\ncookies: true\n",
+		"slots.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}, b: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nrate_of: requests\n",
 		"traced.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\ntrace: true\ntrace_sampled: 1%\n",
 		"alike.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\n", "plain.txt": "GET http://127.0.0.1:1/ name=a\n"})
 	items := filepath.Join(dir, "items.csv")
@@ -38,6 +39,10 @@ func TestFlagsBesideAFile(t *testing.T) {
 		{"--workload", "wave.yaml", nil},
 		{"--workload", "wave.yaml", []string{"--qps", "6", "--duration", "7m"}},
 		{"--targets", "plain.txt", []string{"--targets-pick", "random", "--qps", "6", "--arrivals", "poisson:4"}},
+		{"--workload", "wave.yaml", []string{"--rate-of", "requests"}},
+		{"--workload", "slots.yaml", nil},
+		{"--workload", "slots.yaml", []string{"--rate-of", "flows"}},
+		{"--workload", "slots.yaml", []string{"--qps", "7", "--requests", "9", "--limiter", "token-bucket"}},
 		{"--workload", "traced.yaml", nil},
 		{"--workload", "traced.yaml", []string{"--trace-sampled", "0%", "--trace-url", "https://h/${trace_id}"}},
 		{"--workload", "traced.yaml", []string{"--trace=false"}},

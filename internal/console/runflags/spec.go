@@ -59,7 +59,7 @@ type Spec struct {
 	target                     targets.Spec
 	data                       []string
 	targetsFile, workloadFile  once
-	targetsPick                string
+	targetsPick, rateOf        string
 	standIn, unrated           bool // without a rate it gets one, so that the rest can be checked; it did
 	files                      Data
 	requests                   total
@@ -72,6 +72,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	s := f.set
 	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", ")+". Path, query, headers and body may have placeholders such as ${ordinal}: see docs/workloads.md")
 	f.schedule.addFlags(s)
+	s.StringVar(&f.rateOf, "rate-of", targets.RateOfFlows, rateOfHelp)
 	s.StringVar(&f.arrivals, "arrivals", pacer.EvenArrivals, "how requests lie in time at the same rate, `even|poisson[:SEED]`: evenly spaced, "+
 		"or at random, as independent users come. See docs/workloads.md#arrivals")
 	s.VarP(&f.requests, "requests", "n", "end after this many requests of the whole cluster; 0 = no limit")
@@ -240,7 +241,7 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 
 // readFlows reads the file that says what is requested, if there is one.
 func (f *Spec) readFlows(s *spec.Spec) error {
-	if err := f.pick(s); err != nil {
+	if err := cmp.Or(f.pick(s), f.setRateOf(s)); err != nil {
 		return err
 	}
 	switch {

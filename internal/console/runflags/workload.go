@@ -22,6 +22,22 @@ import (
 const workloadHelp = "`FILE` of flows to mix, instead of --url: YAML with the steps of each flow, data files, the rate and thresholds. " +
 	"loadctl workload check FILE says what it would send. See docs/workloads.md#flows"
 
+// rateOfHelp is the help of --rate-of.
+const rateOfHelp = "what the rate of --workload gives a slot to, `flows|requests`: to flows, whose later steps come as the flow says; or to each request, " +
+	"so that requests per second are even whatever steps flows take. See docs/workloads.md#a-rate-of-requests"
+
+// setRateOf sets what a slot is permission for. "" is to begin a flow.
+func (f *Spec) setRateOf(s *spec.Spec) error {
+	switch {
+	case !slices.Contains(targets.RatesOf(), f.rateOf):
+		return fmt.Errorf("--rate-of %.40q: write one of %s", f.rateOf, strings.Join(targets.RatesOf(), ", "))
+	case f.workloadFile.text == "" && f.set.Changed("rate-of"):
+		return errors.New("--rate-of: without flows the rate is of requests; give --workload FILE, or leave it out")
+	}
+	s.Target.RateOf = strings.TrimPrefix(f.rateOf, targets.RateOfFlows)
+	return nil
+}
+
 // OfWorkload returns the spec of a run with --workload, and the data that it reads. qps is the value of --qps; "" leaves
 // the rate to the file. rated is false if neither has one: then the rate of the spec means nothing. Its errors are errors
 // of configuration.
@@ -49,10 +65,13 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	}
 	s.Origin = originOf(&s.Target, spec.WorkloadFlag)
 	s.Origin.Data, s.Origin.Thresholds = len(w.Data), len(w.Thresholds)
-	s.Origin.Pick = w.Pick
+	s.Origin.Pick, s.Origin.RateOf = w.Pick, w.RateOf
 	f.traceOf(s, w.Trace)
 	if !f.set.Changed("targets-pick") {
 		s.Target.Pick = w.Pick
+	}
+	if !f.set.Changed("rate-of") {
+		s.Target.RateOf = w.RateOf
 	}
 	common := ofFlags(&s.Target)
 	for _, flow := range w.Flows {
@@ -149,7 +168,7 @@ func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 				of.Places["arrivals"], pacer.EvenArrivals)
 		}
 	}
-	if err := f.flowRate(s, of.Rate); err != nil {
+	if err := f.flowRate(s, of); err != nil {
 		return err
 	}
 	if !f.schedule.rules() {
@@ -166,13 +185,16 @@ func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 }
 
 // flowRate makes flows per second of the rate. That of the file counts if no flag says one.
-func (f *Spec) flowRate(s *spec.Spec, of workload.Rate) error {
-	said := of.Num > 0 && !f.schedule.rules() // by the file
+func (f *Spec) flowRate(s *spec.Spec, of workload.Schedule) error {
+	said := of.Rate.Num > 0 && !f.schedule.rules() // by the file
 	if said {
-		s.QPS = of.Rate
+		s.QPS = of.Rate.Rate
+	}
+	if said && !of.Rate.Requests && s.Target.SlotEach() {
+		return fmt.Errorf("--workload: %s: it counts flows, and by rate_of each request has a slot; write rate: 480 requests/s, or give --qps, or --rate-of flows", of.Places["rate"])
 	}
 	switch curve := len(s.Stages) > 0 || s.Profile != ""; {
-	case s.Max || curve && s.QPS.Num == 0 || said && !of.Requests:
+	case s.Max || curve && s.QPS.Num == 0 || said && !of.Rate.Requests:
 		return nil
 	case s.QPS.Num == 0 && f.standIn:
 		s.QPS, f.unrated = pacer.PerSecond(1), true

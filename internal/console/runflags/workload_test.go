@@ -197,6 +197,12 @@ func TestBadWorkloads(t *testing.T) {
 		{"data: {x: {csv: x.csv, pick: once}}\nflows: {a: [a: {get: 'http://a/${x.a}'}, b: {get: 'http://a/'}], b: [c: {get: 'http://a/'}]}", []string{"--qps", "5", "-n", "9"}, "used up at request 3;"}, // a flow of two and one of one; the next one would need a row
 		{"data: {x: {csv: x.csv}}\n" + fmt.Sprintf(step, "${x.a}"), []string{"--qps", "5", "--data", "x.csv"}, "w.yaml:1:8: --data has a file called x too"},
 		{several, []string{"--qps", "5", "-n", "1"}, "--requests 1: the first flow has 2 steps; give at least so many"},
+		{several, []string{"--qps", "5", "--rate-of", "steps"}, `--rate-of "steps": write one of flows, requests`},
+		{several, []string{"--qps", "max", "--rate-of", "requests"}, "--qps max and flows of several steps"},
+		{"rate: 5 flows/s\nrate_of: requests\n" + several, nil, "w.yaml:1:7: it counts flows, and by rate_of each request has a slot; write rate: 480 requests/s"},
+		{"rate: 5 flows/s\n" + several, []string{"--rate-of", "requests"}, "w.yaml:1:7: it counts flows"},
+		{"rate_of: requests\ndata: {x: {csv: x.csv, pick: once}}\nflows: {a: [a: {get: 'http://a/${x.a}'}, b: {get: 'http://a/'}]}", []string{"--qps", "5"}, "x has pick=once, and with the rate of requests it is not known before which slots begin flows; take the rate of flows, or another pick"},
+		{several, []string{"--qps", "5", "--limiter", "token-bucket"}, "add --rate-of requests, or leave --limiter out"},
 		{"thresholds: ['latency{step=x}:p(99)<1s']\n" + plain, []string{"--qps", "5"}, `w.yaml:1:14: there is no step "x"; write the name of one`},
 	} {
 		dir := folder(t, map[string]string{"w.yaml": c.file, "x.csv": "a\n1\n"})
@@ -235,6 +241,37 @@ func TestTargetsPick(t *testing.T) {
 		if flags := strings.Join(s.Setting().Flags, " "); strings.Contains(flags, "pick random") != (c.want != "") || strings.Contains(flags, "pick cycle") != (c.file == "random.yaml" && c.flag == "cycle") {
 			t.Errorf("%+v: %s", c, flags)
 		}
+	}
+}
+
+// TestRateOfRequests: where each request has a slot, the rate, its stages and -n are slots as they stand. Without flows of several
+// steps that is so in any case.
+func TestRateOfRequests(t *testing.T) {
+	const three, one = "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}, c: {get: 'http://a/'}]}\n", "data: {x: {csv: x.csv, pick: once}}\nflows: {f: [a: {get: 'http://a/${x.a}'}]}\n"
+	dir := folder(t, map[string]string{"x.csv": "a\n1\n", "plain.yaml": three, "said.yaml": three + "rate_of: requests\nrate: 480 requests/s\n", "single.yaml": one + "rate_of: requests\nrate: 7 flows/s"})
+	for _, c := range []struct {
+		file     string
+		flags    []string
+		qps      string
+		requests int64
+	}{
+		{"said.yaml", nil, "480", 0}, {"said.yaml", []string{"-n", "10"}, "480", 10}, {"said.yaml", []string{"--rate-of", "flows", "-n", "10"}, "160", 3},
+		{"plain.yaml", []string{"--rate-of", "requests", "--qps", "500", "-n", "1"}, "500", 1}, {"single.yaml", nil, "7", 1},
+	} {
+		_, s, err := reading(t, append(c.flags, "--workload", filepath.Join(dir, c.file))...)
+		if err != nil || s.QPS.String() != c.qps || s.Requests != c.requests {
+			t.Errorf("%+v: %v slots/s, %d, %v", c, s.QPS, s.Requests, err)
+		}
+		if file := s.Setting().Flags[1]; strings.Contains(file, "rate of requests") != (strings.HasPrefix(c.file, "s") && s.Target.RateOf != "") {
+			t.Errorf("%+v: the report has %s", c, file)
+		}
+	}
+	_, s, err := reading(t, "--workload", filepath.Join(dir, "plain.yaml"), "--rate-of", "requests", "--stage", "10s:300")
+	if err != nil || s.Peak() != 300 {
+		t.Errorf("%v slots/s at most, %v", s.Peak(), err)
+	}
+	if _, _, err := reading(t, "--url", "http://a/", "--qps", "5", "--rate-of", "requests"); err == nil || err.Error() != "--rate-of: without flows the rate is of requests; give --workload FILE, or leave it out" {
+		t.Error(err)
 	}
 }
 

@@ -29,10 +29,13 @@ func (s *shard) countSteps(mix *targets.Mix) {
 	s.recorder, s.handover.spare = record.NewRecorder(mix.Names()...), record.NewRecorder(mix.Names()...)
 }
 
-// step returns the step of a request; 0 without a mix.
+// step returns the step that a slot begins a flow with; 0 without a mix.
 func (s *shard) step(number uint64) int {
-	if s.mix == nil {
+	switch {
+	case s.mix == nil:
 		return 0
+	case s.walks != nil && s.walks.each:
+		number = s.walks.turn(number)
 	}
 	return s.mix.Step(number)
 }

@@ -51,6 +51,8 @@ func (p *pair) member(id string) *simMember {
 	m := p.add(id)
 	m.Unique, m.Closed, m.Seated = p.kind == "numbers", p.kind == "closed", p.kind == "seats"
 	switch {
+	case p.kind == "requests":
+		m.Mix = eachSlotted(p.t)
 	case m.Seated:
 		m.client = simEndpoint{latency: seatedLatency, connections: 100}
 	case m.Closed:
@@ -171,7 +173,7 @@ func TestSequences(t *testing.T) {
 	first, n := setting(t, "LOADCTL_SEED", 1), setting(t, "LOADCTL_SEEDS", 50)
 	for seed := first; seed < first+n; seed++ {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
-		possible, kinds := allEvents(), []string{"numbers", "plain", "limiter", "closed", "seats"}
+		possible, kinds := allEvents(), []string{"numbers", "plain", "requests", "limiter", "closed", "seats"}
 		kind := kinds[r.IntN(len(kinds))]
 		var chosen []event
 		var gaps []time.Duration

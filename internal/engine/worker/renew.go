@@ -112,7 +112,7 @@ func (e *engine) haltAfter(d time.Duration) { time.AfterFunc(d, e.Halt) }
 
 // walkTime returns how long flows on their way may still send.
 func (e *engine) walkTime() time.Duration {
-	if e.Mix == nil || !e.Mix.Walks() {
+	if e.Mix == nil || !e.Mix.Walks() || e.Mix.SlotEach() {
 		return 0
 	}
 	return walkTime

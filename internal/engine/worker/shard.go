@@ -182,7 +182,7 @@ func (s *shard) turn(now int64) (until int64, over bool) {
 		}
 	}
 	until = s.next
-	if s.walks != nil {
+	if s.walks != nil && !s.walks.each {
 		until = min(until, s.follow(now)) // before new flows: a flow on its way has waited longer
 	}
 	s.send(now)
@@ -224,7 +224,7 @@ func (s *shard) release(now int64) int64 {
 		switch {
 		case s.pace.at(local) > now:
 			return s.pace.at(local)
-		case s.waiting.n+s.inFlight >= s.limits.maxInFlight || s.walks != nil && s.walks.n >= mostWalks:
+		case s.waiting.n+s.inFlight >= s.limits.maxInFlight || s.walks != nil && s.walks.full(now):
 			s.dropLate(&x)
 			s.noRoom()
 		default:
@@ -294,14 +294,11 @@ func (s *shard) send(now int64) {
 		case now-first.local > s.limits.maxLag:
 			s.dropLate(&first.Slot)
 		default:
-			c := s.begin(uint64(first.Ordinal), first.local)
-			if !s.client.Send(now, first.local, c) {
-				s.notStarted(c)
+			if !s.use(now, first) {
 				s.refused(s.waiting.refuse())
 				return
 			}
 			s.recorder.Sent()
-			s.started(c)
 			s.inFlight++
 		}
 		s.waiting.pop()

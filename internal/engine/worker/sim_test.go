@@ -564,11 +564,11 @@ func (s *sim) sent(id string, from, to time.Duration) (n int64) {
 	return n
 }
 
-// variation returns the variation of the gaps between a worker's requests: standard deviation / mean.
+// variation returns the variation of the gaps between a worker's requests: standard deviation / mean. "" means all workers.
 func (s *sim) variation(id string) float64 {
 	var last, sum, squares, n float64
 	for _, x := range s.sends {
-		if x.worker != id {
+		if id != "" && x.worker != id {
 			continue
 		}
 		if last > 0 {

@@ -1,12 +1,39 @@
 package worker
 
-import "github.com/loadctl/loadctl/targets"
+import (
+	"container/heap"
+
+	"github.com/loadctl/loadctl/targets"
+)
+
+// use sends the request that a slot is for, if there is a connection: the step that is ready longest, where each request has
+// a slot, or else the first request of a flow.
+func (s *shard) use(now int64, x *slot) (sent bool) {
+	if w := s.walks; w != nil && w.each && w.ready(now) {
+		c := w.timed.all[0].call
+		if sent = s.client.Send(now, x.local, c); sent {
+			heap.Pop(&w.timed)
+			s.recorder.StepFollowed(c.Step)
+		}
+		return sent
+	}
+	c := s.begin(uint64(x.Ordinal), x.local)
+	if sent = s.client.Send(now, x.local, c); sent {
+		s.started(c)
+	} else {
+		s.notStarted(c)
+	}
+	return sent
+}
 
 // begin returns the call that a slot starts with. start is when the slot was due, ns of the local clock.
 func (s *shard) begin(number uint64, start int64) targets.Call {
 	c := targets.Call{Number: number, Step: s.step(number)}
-	if s.walks != nil && s.walks.mix.Rest(c.Step) > 0 {
+	if s.walks != nil && (s.walks.mix.Rest(c.Step) > 0 || s.walks.each) {
 		c.Session = s.walks.session(start)
+	}
+	if s.walks != nil && s.walks.each {
+		c.Session.SetRow(s.walks.turn(number))
 	}
 	return c
 }
@@ -17,6 +44,7 @@ func (s *shard) started(c targets.Call) {
 	if c.Session == nil {
 		return
 	}
+	s.walks.begun++
 	for i := range s.walks.mix.Rest(c.Step) {
 		s.recorder.StepReached(c.Step + 1 + i)
 	}
@@ -36,12 +64,17 @@ func (s *shard) walkOn(r *targets.Result) {
 	case c.Session == nil:
 	case s.walks.mix.Rest(c.Step) == 0:
 		s.walks.end(c.Session)
-	case r.Outcome.Class != "" || s.walks.over || mode(s.mode.Load()) == stopping:
+	case r.Outcome.Class != "" || !s.walks.each && s.ending():
 		s.giveUpWalk(c)
+	case s.ending(): // no slot comes for the flow
+		s.walks.end(c.Session)
 	default:
 		s.walks.wait(c, r.Done)
 	}
 }
+
+// ending reports whether no step of a flow begins any more.
+func (s *shard) ending() bool { return s.walks.over || mode(s.mode.Load()) == stopping }
 
 // giveUpWalk ends a flow before the steps after this one.
 func (s *shard) giveUpWalk(c targets.Call) {
@@ -55,9 +88,9 @@ func (s *shard) giveUpWalk(c targets.Call) {
 func (s *shard) follow(now int64) (until int64) {
 	w := s.walks
 	until = w.opening(now)
-	w.turn++ // another step is first: connections may be few
+	w.looks++ // another step is first: connections may be few
 	for i := 0; w.opened > 0 && i < len(w.open); i++ {
-		step := (w.turn + i) % len(w.open)
+		step := (w.looks + i) % len(w.open)
 		o := &w.open[step]
 		for free := true; free && o.waiting.Len() > 0; {
 			planned, first := o.planned(), &o.waiting.all[0]
@@ -89,6 +122,9 @@ func (s *shard) finishWalks(now int64) (until int64) {
 	if w == nil || w.n == 0 || w.over {
 		return 0
 	}
+	if w.until == 0 && w.each {
+		w.until = now // there are no slots any more
+	}
 	if w.until == 0 {
 		w.until = now + int64(walkTime)
 	}
@@ -100,11 +136,16 @@ func (s *shard) finishWalks(now int64) (until int64) {
 	return 0
 }
 
-// abandonWalks ends all flows that are between two requests.
+// abandonWalks ends all flows that are between two requests. Where each request has a slot, these flows stay unfinished:
+// nothing but the end of the slots has ended them.
 func (s *shard) abandonWalks() {
 	w := s.walks
 	drop := func(l *pauses) {
 		for _, p := range l.all {
+			if w.each {
+				w.end(p.call.Session)
+				continue
+			}
 			s.recorder.StepEnded(p.call.Step)
 			s.giveUpWalk(p.call)
 		}

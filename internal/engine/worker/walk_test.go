@@ -79,7 +79,9 @@ func (b *walkBed) pass(d time.Duration) {
 		for _, r := range ended {
 			b.completed(r)
 		}
-		b.follow(b.client.now)
+		if !b.walks.each {
+			b.follow(b.client.now)
+		}
 	}
 }
 

@@ -24,14 +24,17 @@ type pause struct {
 // clock. A flow is in one place: in timed until its step is ready, in open until it is sent, or on the wire.
 type walks struct {
 	mix    *targets.Mix
+	each   bool  // each request has a slot: a flow waits in timed until a slot is for it
 	n      int   // all
-	turn   int   // counts the looks for open steps
+	looks  int   // for open steps
 	until  int64 // of a run that drains: no step begins after it; 0 = it does not drain
 	over   bool  // no step begins any more
 	timed  pauses
 	open   []openStep // by index of the step
 	opened int        // flows in open
 	spare  []*targets.Session
+
+	from, begun uint64 // where each request has a slot: the turn of the first flow, and how many have begun
 }
 
 // openStep holds the flows whose step is ready, in the order in which they started.
@@ -45,12 +48,28 @@ type openStep struct {
 }
 
 func newWalks(mix *targets.Mix) *walks {
-	w := &walks{mix: mix, open: make([]openStep, mix.Steps())}
+	w := &walks{mix: mix, each: mix.SlotEach(), open: make([]openStep, mix.Steps())}
 	for i := range w.open {
 		w.open[i].waiting.byStart = true
 	}
 	return w
 }
+
+// turn returns the number that decides which flow a slot begins, where each request has a slot, and which rows it gets. Slots
+// that begin flows have gaps between them, which would shift the mix. So the shard takes the flows in turn on its own. The
+// ordinal of its first slot says where it begins: so that not all shards have the same rows at the same time.
+func (w *walks) turn(ordinal uint64) uint64 {
+	if w.begun == 0 {
+		w.from = ordinal * 0x9e3779b97f4a7c15 >> 32
+	}
+	return w.from + w.begun
+}
+
+// ready reports whether the step of a flow may be sent at now. The one that is ready longest is the first in timed.
+func (w *walks) ready(now int64) bool { return w.timed.Len() > 0 && w.timed.all[0].ready <= now }
+
+// full reports whether a slot cannot be used: it would begin a flow, and there are too many.
+func (w *walks) full(now int64) bool { return w.n >= mostWalks && (!w.each || !w.ready(now)) }
 
 // session returns an empty session for a flow that starts.
 func (w *walks) session(start int64) *targets.Session {

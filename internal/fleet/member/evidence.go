@@ -32,7 +32,7 @@ func Evidence(s spec.Spec, local targets.Local) *worker.Evidence {
 	cells := secrets.Cells(s.Target, local.Tables)
 	e.Redact = func(x *targets.Exchange, c targets.Call) (sent, came bool) {
 		return secrets.Exchange(x, redact.Known{
-			Taken: c.Session.Taken(), Names: steps[c.Step].Taken(), Cells: cells(c.Number), Secrets: local.Credential.Secrets(),
+			Taken: c.Session.Taken(), Names: steps[c.Step].Taken(), Cells: cells(c.Row()), Secrets: local.Credential.Secrets(),
 		})
 	}
 	if s.Target.Traced() {

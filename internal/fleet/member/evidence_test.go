@@ -3,11 +3,13 @@ package member
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // TestURLOf: the URL of a sample is where its request went, and has no user and no secrets.
@@ -59,5 +61,21 @@ func TestEvidence(t *testing.T) {
 	}
 	if e := Evidence(spec.Spec{Sample: spec.SampleNone}, targets.Local{}); e != nil {
 		t.Errorf("%+v", e)
+	}
+}
+
+// TestEvidenceHidesTheRowOfItsFlow: the cells of the row that a flow has are secrets, also if its number is another one.
+func TestEvidenceHidesTheRowOfItsFlow(t *testing.T) {
+	table, err := rows.Read("users.csv", []byte("password\npw-of-ann\npw-of-bo\npw-of-cy\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := spec.Spec{Target: targets.Spec{URL: "http://h/", Body: []byte("${users.password}"), Data: []rows.Source{{
+		Name: "users", Pick: rows.Cycle, Columns: table.Columns(), Rows: table.Rows(), SHA256: table.SHA256(), Bytes: table.Bytes()}}}}
+	e, session := Evidence(s, targets.Local{Tables: targets.Tables{table.SHA256(): table}}), new(targets.Session)
+	session.SetRow(2)
+	x := &targets.Exchange{Came: targets.Message{Start: "HTTP/1.1 200 OK", Body: []byte("hello pw-of-cy"), Length: 14}}
+	if e.Redact(x, targets.Call{Number: 1, Session: session}); strings.Contains(string(x.Came.Body), "pw-of-cy") {
+		t.Errorf("kept %q", x.Came.Body)
 	}
 }

@@ -21,7 +21,8 @@ type share struct {
 }
 
 // sharesOf returns the shares of a run at the hosts that it sends to, by name. A host in a URL counts, and so does another one
-// that --connect-to puts in its place. A Unix socket has no budget, and redirects are not counted.
+// that --connect-to puts in its place. A Unix socket has no budget, and redirects are not counted. Where each request has a
+// slot, any of them may go to any host: which steps are ready decides.
 func sharesOf(s spec.Spec) (all []share) {
 	_, slots := s.Target.MeanSteps()
 	requests := map[string]int64{}
@@ -39,6 +40,9 @@ func sharesOf(s spec.Spec) (all []share) {
 	}
 	count(len(steps), 1) // without flows
 	for _, host := range slices.Sorted(maps.Keys(requests)) {
+		if s.Target.SlotEach() {
+			requests[host] = slots
+		}
 		all = append(all, share{host, requests[host], slots})
 	}
 	return all

@@ -32,6 +32,7 @@ func TestSharesOf(t *testing.T) {
 		{targets.Spec{URL: "http://a/", UnixSocket: "/run/x"}, nil},
 		{targets.Spec{URL: "http://a/", ConnectTo: []string{"a:80:b:81"}}, []share{{"a:80", 1, 1}, {"b:81", 1, 1}}},
 		{targets.Spec{Flows: []targets.Flow{flow(3, "http://a/", "http://a/x", "http://b/"), flow(1, "http://b/")}}, []share{{"a:80", 6, 4}, {"b:80", 4, 4}}},
+		{targets.Spec{RateOf: targets.RateOfRequests, Flows: []targets.Flow{flow(3, "http://a/", "http://a/x", "http://b/"), flow(1, "http://b/")}}, []share{{"a:80", 1, 1}, {"b:80", 1, 1}}},
 	} {
 		if got := sharesOf(spec.Spec{Target: c.target}); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%+v: %v, want %v", c.target, got, c.want)

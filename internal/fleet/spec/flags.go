@@ -36,6 +36,7 @@ func (s Spec) Setting() report.Setting {
 	if len(s.Target.Flows) > 0 {
 		f.withhold(s.file())
 		f.add("--targets-pick", cmp.Or(s.Target.Pick, targets.PickCycle), cmp.Or(s.origin().Pick, targets.PickCycle))
+		f.add("--rate-of", cmp.Or(s.Target.RateOf, targets.RateOfFlows), cmp.Or(s.origin().RateOf, targets.RateOfFlows))
 		s = s.asGiven()
 	}
 	f.target(s)

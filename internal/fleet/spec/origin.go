@@ -32,6 +32,7 @@ type Origin struct {
 	Duration   time.Duration `json:"duration_ns,omitempty"`
 	Arrivals   string        `json:"arrivals,omitempty"`
 	Pick       string        `json:"pick,omitempty"`
+	RateOf     string        `json:"rate_of,omitempty"`
 	Data       int           `json:"data,omitempty"`       // how many data files: the last ones of the spec
 	Thresholds int           `json:"thresholds,omitempty"` // likewise
 
@@ -107,6 +108,9 @@ func (s Spec) beside(o *Origin) (parts []string) {
 	}
 	if s.Target.Pick == o.Pick {
 		part("pick", s.Target.Pick, "")
+	}
+	if s.Target.RateOf == o.RateOf {
+		part("rate of", s.Target.RateOf, "")
 	}
 	if s.Target.Cookies {
 		parts = append(parts, "cookies")

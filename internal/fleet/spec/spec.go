@@ -53,7 +53,7 @@ type Spec struct {
 	Target    targets.Spec `json:"target"`
 	Origin    *Origin      `json:"origin,omitempty"` // of the target's flows; nil = there are none, or it is unknown
 	// Slots of the whole cluster; with stages, the rate they start from. Stages and Profile are requests. They differ if
-	// flows have several steps: see FlowRate.
+	// flows have several steps and a slot is a flow: see FlowRate.
 	QPS pacer.Rate `json:"qps"`
 	// Closed loop, as fast as the workers' connections allow, or with a concurrency: instead of a rate.
 	Max bool `json:"max,omitempty"`
@@ -219,8 +219,8 @@ func (s Spec) Validate() error {
 		return errors.New("--limiter and pick=once: after a change of the rate a row might be used twice; leave --limiter out, or take another pick")
 	case s.Arrivals != "" && s.HasLimiter():
 		return errors.New("--limiter and --arrivals: a limiter spaces requests itself; leave one of them out")
-	case s.Target.Walks() && s.HasLimiter():
-		return errors.New("--limiter and flows of several steps: a limiter grants slots, and later steps have none; leave --limiter out")
+	case s.Target.Walks() && !s.Target.SlotEach() && s.HasLimiter():
+		return errors.New("--limiter and flows of several steps: a limiter grants slots, and later steps have none; add --rate-of requests, or leave --limiter out")
 	case s.MinWorkers < 0 || s.MinWorkers > 100_000:
 		return errors.New("--min-workers: give a number up to 100000; 0 means until loadctl start")
 	}

@@ -30,8 +30,9 @@ const (
 type Rehearsal struct {
 	Flows             []Flow    `json:"flows"`
 	Pick              string    `json:"pick"`                          // in which order flows come, one of targets.Picks
+	RateOf            string    `json:"rate_of"`                       // what has a slot, one of targets.RatesOf
 	StepsPerFlow      float64   `json:"steps_per_flow"`                // the mean
-	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`    // nil = none is known
+	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`    // if no step fails; nil = none is known
 	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"` // nil = none is known
 	Stages            []string  `json:"stages,omitempty"`
 	Profile           string    `json:"profile,omitempty"`  // "" = none
@@ -88,13 +89,18 @@ type Request struct {
 // Of returns what a run with this valid spec, which has flows, would send. now fills ${now}. Without rated the rate of
 // the spec means nothing.
 func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsal, error) {
-	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), StepsPerFlow: s.Target.StepsPerFlow(),
+	whole := s.Target
+	whole.RateOf = "" // a slot is a flow with all of its steps
+	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), RateOf: targets.RateOfFlows, StepsPerFlow: whole.StepsPerFlow(),
 		Stages: s.Stages, Profile: pacer.BriefProfile(s.Profile), Length: s.Length().Seconds(), Arrivals: cmp.Or(s.Arrivals, pacer.EvenArrivals),
 		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max, concurrency: s.Concurrency}
 	if rated && !s.Max {
-		slots := s.Peak()
-		requests := slots * r.StepsPerFlow
-		r.FlowsPerSecond, r.RequestsPerSecond = &slots, &requests
+		requests := s.Peak() * s.Target.StepsPerFlow()
+		flows := requests / r.StepsPerFlow
+		r.FlowsPerSecond, r.RequestsPerSecond = &flows, &requests
+	}
+	if s.Target.SlotEach() {
+		r.RateOf = targets.RateOfRequests
 	}
 	for _, d := range s.Target.Data {
 		r.Data = append(r.Data, Data{d.Name, d.Rows, d.Pick, d.SHA256})

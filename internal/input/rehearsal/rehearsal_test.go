@@ -90,6 +90,23 @@ func TestPickIsShown(t *testing.T) {
 	}
 }
 
+// TestRateOfIsShown: the text says that each request has a slot, and how many flows that is about.
+func TestRateOfIsShown(t *testing.T) {
+	steps := []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://a/"}, {Name: "c", URL: "http://a/"}}
+	s := spec.Spec{QPS: pacer.PerSecond(480), Target: targets.Spec{RateOf: targets.RateOfRequests, Flows: []targets.Flow{{Name: "f", Steps: steps}}}}
+	r, err := Of(s, true, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.Text(&text); err != nil || !strings.HasPrefix(text.String(), "rate      480 requests/s, each with a slot, for about 160 flows/s (cluster total)\n") {
+		t.Errorf("%v\n%s", err, text.String())
+	}
+	if r.RateOf != "requests" || r.StepsPerFlow != 3 || *r.FlowsPerSecond != 160 || *r.RequestsPerSecond != 480 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestScheduleIsShown: the rate over time, and nothing about what has its default.
 func TestScheduleIsShown(t *testing.T) {
 	flows := targets.Spec{Flows: []targets.Flow{{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}}}}}

@@ -88,6 +88,9 @@ func (r Rehearsal) rate() string {
 	if len(r.Stages) > 0 || r.Profile != "" {
 		most = "at most "
 	}
+	if r.RateOf == targets.RateOfRequests {
+		return fmt.Sprintf("%s%s requests/s, each with a slot, for about %s flows/s (cluster total)", most, units.Rate(*r.RequestsPerSecond), units.Rate(*r.FlowsPerSecond))
+	}
 	return fmt.Sprintf("%s%s flows/s, %s requests/s (cluster total)", most, units.Rate(*r.FlowsPerSecond), units.Rate(*r.RequestsPerSecond))
 }
 

@@ -19,6 +19,7 @@ type Workload struct {
 	Schedule
 	Data       []Data
 	Pick       string // in which order flows come, targets.PickRandom; "" = in a cycle
+	RateOf     string // what a slot is permission for, targets.RateOfRequests; "" = to begin a flow
 	Flows      []Flow // at least one, each with at least one step
 	Thresholds []string
 	Cookies    string // FILE:LINE:COLUMN of cookies: true; "" = flows have no cookies
@@ -64,7 +65,7 @@ func YAML(path string, content []byte) (Workload, error) {
 // workload reads the keys of the file.
 func (d *document) workload() (w Workload, err error) {
 	values, err := d.settings(d.root, `a map with flows, such as flows: {browse: [{list: {get: "http://host/path"}}]}`,
-		"base", "rate", "data", "mix", "pick", "flows", "stages", "profile", "duration", "arrivals", "thresholds", "cookies", "trace", "trace_sampled", "header", "check", "expect")
+		"base", "rate", "rate_of", "data", "mix", "pick", "flows", "stages", "profile", "duration", "arrivals", "thresholds", "cookies", "trace", "trace_sampled", "header", "check", "expect")
 	if err != nil {
 		return w, err
 	}
@@ -97,6 +98,9 @@ func (d *document) workload() (w Workload, err error) {
 		return w, err
 	}
 	if w.Pick, err = d.order(values["pick"]); err != nil {
+		return w, err
+	}
+	if w.RateOf, err = d.rateOf(values["rate_of"]); err != nil {
 		return w, err
 	}
 	w.Thresholds, err = d.thresholds(values["thresholds"], w.Flows)
@@ -255,6 +259,18 @@ func (d *document) order(n *yaml.Node) (string, error) {
 		return "", d.fail(n, "there is no pick %.20q of flows; %swrite one of %s", pick, meant(pick, targets.Picks()), strings.Join(targets.Picks(), ", "))
 	}
 	return pick, nil
+}
+
+// rateOf returns what a slot is permission for.
+func (d *document) rateOf(n *yaml.Node) (string, error) {
+	of, err := d.text(n, "rate_of: requests")
+	switch {
+	case err != nil || n == nil || of == targets.RateOfFlows:
+		return "", err
+	case !slices.Contains(targets.RatesOf(), of):
+		return "", d.fail(n, "there is no rate_of %.20q; %swrite one of %s", of, meant(of, targets.RatesOf()), strings.Join(targets.RatesOf(), ", "))
+	}
+	return of, nil
 }
 
 // thresholds returns the conditions that the run has to meet.

@@ -46,6 +46,7 @@ pick: random
 duration: 1h30m
 arrivals: poisson:7
 cookies: true
+rate_of: requests
 `
 
 func TestYAML(t *testing.T) {
@@ -59,7 +60,7 @@ func TestYAML(t *testing.T) {
 	want := Workload{
 		Schedule: Schedule{Rate: Rate{Rate: pacer.PerSecond(2500)}, Duration: 90 * time.Minute, Arrivals: "poisson:7",
 			Places: map[string]string{"rate": "dir/shop.yaml:3:7", "duration": "dir/shop.yaml:25:11", "arrivals": "dir/shop.yaml:26:11"}},
-		Pick: targets.PickRandom,
+		Pick: targets.PickRandom, RateOf: targets.RateOfRequests,
 		Data: []Data{{"users", "dir/users.csv", "csv", "once", 0, "dir/shop.yaml:5:3"}, {"items", "/data/items.txt", "jsonl", "shuffle", 7, "dir/shop.yaml:6:3"}},
 		Flows: []Flow{
 			{targets.Flow{Name: "buy", Weight: 1, Steps: []targets.Step{
@@ -260,7 +261,7 @@ func badTexts() map[string]string {
 func badKeys() map[string]string {
 	return map[string]string{
 		top("chek: a"):                        `t:2:1: there is no key "chek"; did you mean check? Or use one of base, rate`,
-		top("colour: red"):                    `t:2:1: there is no key "colour"; use one of base, rate, data`,
+		top("colour: red"):                    `t:2:1: there is no key "colour"; use one of base, rate, rate_of, data`,
 		top("base: shop.test"):                "t:2:7: the base is no URL without query; write base: https://host",
 		top("base: http://a/?q"):              "t:2:7: the base is no URL without query",
 		top("base: [a]"):                      "t:2:7: is no text; write base: https://host",
@@ -307,6 +308,8 @@ func badKeys() map[string]string {
 		"flows: {buy: [s: {get: http://a/}], b: [s: {get: http://a/}]}\nmix: {b: 1}":   `t:2:6: the mix has no weight of flow "buy"; write it, or leave the whole mix out`,
 		top("pick: randm"):                    `t:2:7: there is no pick "randm" of flows; did you mean random? Or write one of cycle, random`,
 		top("pick: shuffle"):                  `t:2:7: there is no pick "shuffle" of flows; write one of cycle, random`,
+		top("rate_of: request"):               `t:2:10: there is no rate_of "request"; did you mean requests? Or write one of flows, requests`,
+		top("rate_of: {a: 1}"):                "t:2:10: is no text; write rate_of: requests",
 		top("pick: [random]"):                 "t:2:7: is no text; write pick: random",
 		top("thresholds: [errors<1]"):         `t:2:14: threshold "errors<1", column 7: a colon has to follow`,
 		top("thresholds: {a: b}"):             "t:2:13: is no text; write a list",
