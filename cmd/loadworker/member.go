@@ -206,6 +206,14 @@ func (f *memberFlags) fit(spec targets.Spec) error {
 	return nil
 }
 
+// close frees what open has opened.
+func (f *memberFlags) close() {
+	f.auth.Close()
+	if f.target.wire != nil {
+		f.target.wire.Shut()
+	}
+}
+
 // work takes part in the run until it ends. The snapshot is nil only if the worker could not begin.
 //
 // describes: this worker was given the run's description, so it may also restore the run if Redis has lost it.
@@ -273,6 +281,7 @@ func (f *memberFlags) trace(r *run.Run) (err error) {
 		worker = f.id
 	}
 	f.target.local.Trace = trace.Key(r.UID, worker)
+	f.target.wire.Shut()
 	f.target.wire, err = wire.New(f.target.spec, f.target.local)
 	return err
 }

@@ -101,7 +101,7 @@ func (f *runFlags) run(c *cobra.Command) error {
 	if err := f.check(c); err != nil {
 		return err
 	}
-	defer func() { f.member.auth.Close() }()
+	defer f.member.close()
 	if err := f.member.log.create(c); err != nil {
 		return err
 	}

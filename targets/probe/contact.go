@@ -112,7 +112,7 @@ func contacts(ctx context.Context, s targets.Spec, local targets.Local, quiet bo
 			return nil, s.Blame(i, err)
 		}
 		to := w.Endpoint()
-		if _, rests := w.Rests(); rests || known[to] {
+		if !w.Connects() || known[to] {
 			continue
 		}
 		known[to] = true

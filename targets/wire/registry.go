@@ -36,6 +36,9 @@ func protocolOf(s targets.Spec) (protocol, *url.URL, error) {
 	if err != nil {
 		return protocol{}, nil, err
 	}
+	if len(scheme.Version) > 0 {
+		return protocol{check: checkOwn, use: (*Wire).useOwn, shared: sharedBare}, u, nil
+	}
 	all := registry()
 	return all[slices.IndexFunc(all, func(p protocol) bool { return slices.Contains(p.schemes, scheme.Name) })], u, nil
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -96,6 +97,15 @@ func (f *flagList) target(s Spec) {
 		f.withhold("--url", shown.URL)
 	default:
 		f.add("--url", t.URL, "")
+	}
+	for _, k := range t.Schemes {
+		f.add("--scheme", k.String(), "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(shown.Settings)) {
+		f.add("--set", name+"="+shown.Settings[name], "")
+		if shown.Settings[name] != t.Settings[name] && !slices.Contains(f.withheld, "--set") {
+			f.withheld = append(f.withheld, "--set")
+		}
 	}
 	f.add("--method", t.Method, "")
 	for i, h := range shown.Headers {
