@@ -1,4 +1,4 @@
-package main
+package loadworker
 
 import (
 	"cmp"
@@ -46,8 +46,8 @@ type runFlags struct {
 	screen    *watch.Live
 }
 
-func newRunCommand(redis *cli.Redis) *cobra.Command {
-	f := &runFlags{redis: redis, spec: runflags.Spec{MinWorkers: 1}}
+func newRunCommand(redis *cli.Redis, schemes ...targets.Scheme) *cobra.Command {
+	f := &runFlags{redis: redis, spec: runflags.Spec{MinWorkers: 1, Schemes: schemes}}
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Take part in a run: create it, or join it",
@@ -364,6 +364,9 @@ func (f *runFlags) join(ctx context.Context, client rdb.Client, log *slog.Logger
 	}
 	if !r.Ended.IsZero() {
 		return r, nil // nothing will be sent
+	}
+	if r.Spec.Target, err = r.Spec.Target.Bind(f.spec.Schemes); err != nil {
+		return nil, cli.Config(fmt.Errorf("run %s: %w", f.name, err))
 	}
 	if err := cmp.Or(r.Spec.CheckKnown(f.name), f.allow.check(r.Spec.Target), f.allow.checkQueries(r.Spec)); err != nil {
 		return nil, cli.Config(err)

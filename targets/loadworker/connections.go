@@ -1,4 +1,4 @@
-package main
+package loadworker
 
 import (
 	"context"
@@ -59,6 +59,8 @@ func (f *connectionFlags) suit(spec targets.Spec) error {
 		return fmt.Errorf("--laddr: %s opens no connections; leave it out", spec.Redacted().URL)
 	case f.preconnect > 0 && !connects:
 		return fmt.Errorf("--preconnect: %s opens no connections; leave it out", spec.Redacted().URL)
+	case f.preconnect > 0 && len(spec.Schemes) > 0:
+		return fmt.Errorf("--preconnect: %s opens its connections itself; leave it out", spec.Schemes[0].Name)
 	case f.preconnect > 0 && spec.NoKeepAlive:
 		return errors.New("--preconnect and --no-keep-alive: each request opens a connection of its own; leave one of them out")
 	}

@@ -1,4 +1,4 @@
-package main
+package loadworker
 
 import (
 	"encoding/pem"
@@ -57,7 +57,7 @@ func TestUnreachableTargets(t *testing.T) {
 	shop := file(t, "flows: {buy: [{list: {get: "+plain.URL+"}}, {pay: {get: "+closed.URL+"}}]}")
 	const nothing, anyway = "; nothing was sent. ", ", or send anyway with --no-check"
 	create := func(more ...string) []string { return append([]string{"run", "--run", "x", "--qps", "10"}, more...) }
-	clitest.RefusedAll(t, newRootCommand, server.Client(), []clitest.Refusal{
+	clitest.RefusedAll(t, newPlainCommand, server.Client(), []clitest.Refusal{
 		{Args: create("--url", "http://u:"+secret+"@"+address(closed)), Says: []string{"reach the target: ", "connection refused" + nothing + "Check --url" + anyway}},
 		{Args: create("--url", "http://127.0.0.1:1", "--run", "there", "--min-workers", "2"), Says: []string{"connection refused" + nothing + "Check --url" + anyway}},
 		{Args: create("--url", "http://h", "--unix-socket", file(t, "")+"x"), Says: []string{"no such file or directory" + nothing + "Check --url"}},

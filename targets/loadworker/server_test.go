@@ -1,4 +1,4 @@
-package main
+package loadworker
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func TestServersThatRefuse(t *testing.T) {
 			for _, args := range lines {
 				all = append(all, clitest.Refusal{Args: args, Says: s.Says})
 			}
-			clitest.RefusedAll(t, newRootCommand, s.Client, all)
+			clitest.RefusedAll(t, newPlainCommand, s.Client, all)
 		})
 	}
 }
@@ -81,7 +81,7 @@ func TestBrokenRuns(t *testing.T) {
 			if name == "spec too new" {
 				says = []string{fmt.Sprintf("run there: its state in Redis is of a newer version, %d, and this program needs %d; use a newer loadctl and loadworker", spec.Version+1, spec.Version)}
 			}
-			clitest.RefusedAll(t, newRootCommand, client, []clitest.Refusal{
+			clitest.RefusedAll(t, newPlainCommand, client, []clitest.Refusal{
 				{Args: described(), Says: says}, {Args: append(described(), "--new"), Says: says}, {Args: joining(), Says: says}, {Args: append(joining(), "--wait"), Says: says},
 			})
 		})

@@ -1,4 +1,4 @@
-package main
+package loadworker
 
 import (
 	"fmt"
@@ -9,11 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loadctl/loadctl/internal/console/cli"
 	"github.com/loadctl/loadctl/internal/console/cli/clitest"
 	"github.com/loadctl/loadctl/internal/fleet/run"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 )
+
+// newPlainCommand is the command loadworker, without more schemes.
+func newPlainCommand() *cobra.Command { return newRootCommand() }
 
 // execute runs loadworker in this process.
 func execute(args ...string) (stdout, stderr string, code int) {
@@ -69,7 +74,7 @@ func TestBadInput(t *testing.T) {
 				}
 				all = append(all, clitest.Refusal{Args: append(line, m.args...), Says: []string{m.says}})
 			}
-			clitest.RefusedAll(t, newRootCommand, server.Client(), all)
+			clitest.RefusedAll(t, newPlainCommand, server.Client(), all)
 		})
 		rows += len(mistakes)
 	}
@@ -487,7 +492,7 @@ func TestBadCommands(t *testing.T) {
 	} {
 		all = append(all, clitest.Refusal{Args: m.args, Says: []string{m.says}})
 	}
-	clitest.RefusedAll(t, newRootCommand, server.Client(), all)
+	clitest.RefusedAll(t, newPlainCommand, server.Client(), all)
 	t.Setenv("LOADCTL_REDIS", "")
 	refused(t, []string{"run", "--run", "x", "--allow-any"}, "--redis: to join a run, give the Redis that holds it; to run on this machine alone")
 	closed := fmt.Sprintf("127.0.0.1:%d", redistest.FreePort(t))

@@ -1,4 +1,4 @@
-package main
+package loadworker
 
 import (
 	"fmt"
@@ -27,7 +27,7 @@ const asWorker = "LOADWORKER_TEST_IS_LOADWORKER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asWorker) != "" {
-		main()
+		os.Exit(Main())
 	}
 	os.Exit(m.Run())
 }
