@@ -131,7 +131,7 @@ func (s Spec) Bind(have []Scheme) (Spec, error) {
 	for i, k := range s.Schemes {
 		j := slices.IndexFunc(have, func(o Scheme) bool { return o.Name == k.Name })
 		if j < 0 {
-			return s, fmt.Errorf("the run needs the scheme %.80s, which this program does not have; start the program that does: see docs/extend.md", k)
+			return s, fmt.Errorf("the run needs the scheme %.80s, which this program does not have; use the program that does: see docs/extend.md", k)
 		}
 		if have[j].Version != k.Version {
 			return s, fmt.Errorf("the run needs the scheme %.80s, and this program has %s; start a program with that version", k, have[j])

@@ -108,18 +108,15 @@ func (w *Wire) openSenders(s targets.Spec, local targets.Local) error {
 		if one.own == nil {
 			continue
 		}
-		k := one.own.scheme
-		if k.Open == nil {
-			w.Shut()
-			return fmt.Errorf("the run needs the scheme %.80s, which this program does not have; start the program that does: see docs/extend.md", k)
-		}
-		if opened[k.Name] == nil {
-			sender, err := k.Open(s, local)
-			if err != nil {
-				w.Shut()
-				return fmt.Errorf("open %s: %w", k.Name, err)
+		k, err := one.own.scheme, one.Lacks()
+		if err == nil && opened[k.Name] == nil {
+			if opened[k.Name], err = k.Open(s, local); err != nil {
+				err = fmt.Errorf("open %s: %w", k.Name, err)
 			}
-			opened[k.Name] = sender
+		}
+		if err != nil {
+			w.Shut()
+			return err
 		}
 		one.own.sender = opened[k.Name]
 	}
@@ -140,6 +137,22 @@ func (w *Wire) Own() bool { return w.own != nil }
 
 // Connects reports whether requests use connections of an engine.
 func (w *Wire) Connects() bool { return !w.rests && w.own == nil }
+
+// Lacks says that the program has not what performs the Wire's requests; nil = it has.
+func (w *Wire) Lacks() error {
+	if w.own == nil || w.own.scheme.Open != nil {
+		return nil
+	}
+	return fmt.Errorf("the run needs the scheme %.80s, which this program does not have; use the program that does: see docs/extend.md", w.own.scheme)
+}
+
+// Reach asks a scheme that is not ours whether the server of the Wire's step can be reached. known is false if it cannot say.
+func (w *Wire) Reach(ctx context.Context, s targets.Spec, local targets.Local) (known bool, err error) {
+	if w.own.scheme.Reach == nil {
+		return false, nil
+	}
+	return true, w.own.scheme.Reach(ctx, w.Asked(targets.Call{}), s, local)
+}
 
 // Asked returns the request for a call of the Wire's step. Any number of goroutines may call it.
 func (w *Wire) Asked(c targets.Call) targets.Request {
