@@ -169,7 +169,7 @@ func ended(b *bench) error {
 	if _, err := b.send(b.request()); err != nil {
 		return err
 	}
-	return b.arrived(before, 1) // that of the second call
+	return b.arrived(before, 1)
 }
 
 // ends asks a server that does not answer, until the context ends: on a new connection, and on one that was used.
@@ -221,6 +221,7 @@ const slack = 1 << 20
 
 // late lets an answer come when its request has timed out. It is not that of the next one.
 func late(b *bench) error {
+	before := b.Count()
 	if _, err := b.send(b.request()); err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func late(b *bench) error {
 			return err
 		}
 	}
-	return nil
+	return b.arrived(before, some+2)
 }
 
 // misbehaves sends to a server that does, on a new connection and on one that was used, and then to a good one.

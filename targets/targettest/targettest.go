@@ -27,7 +27,7 @@ type Server struct {
 	// Spec describes a request that succeeds. Its URL leads to the server. Placeholders in its URL or its body make requests
 	// differ.
 	Spec targets.Spec
-	// Count returns how many requests the server has got so far. It may be called at any time.
+	// Count returns how many requests the server has got so far, and all of those that it has answered.
 	Count func() int64
 	// Good says what is wrong with the answer to a request that has succeeded; nil = nothing can be. With it Run also finds
 	// answers that belong to other requests.
