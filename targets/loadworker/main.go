@@ -7,6 +7,9 @@
 package loadworker
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -29,6 +32,22 @@ func Main(schemes ...targets.Scheme) int {
 	return cli.Main(newRootCommand(schemes...), os.Args[1:], os.Stdout, os.Stderr)
 }
 
+// Join takes part in a run, which must exist, as `loadworker run --redis URL --run NAME` does, with one scheme besides ours. It
+// returns nil when the run has ended, whatever its thresholds say. When ctx ends, it leaves the run, and returns why ctx has
+// ended. Another error is one line that says what to do. It sends only requests of schemes that do not connect.
+func Join(ctx context.Context, redisURL, run string, scheme targets.Scheme) error {
+	root := newRootCommand(scheme)
+	root.SetArgs([]string{"run", "--redis", redisURL, "--run", run, "--allow-hosts", scheme.Name})
+	root.SetOut(io.Discard)
+	root.SetErr(io.Discard)
+	root.SilenceErrors, root.SilenceUsage = true, true
+	err := root.ExecuteContext(ctx)
+	if code := cli.Code(err); code == cli.CodeThreshold || code == cli.CodeInvalid {
+		return nil
+	}
+	return err
+}
+
 func newRootCommand(schemes ...targets.Scheme) *cobra.Command {
 	name := "loadworker"
 	if len(schemes) > 0 {
@@ -40,7 +59,17 @@ func newRootCommand(schemes ...targets.Scheme) *cobra.Command {
 	root.AddCommand(newRunCommand(redis, schemes...))
 	if len(schemes) > 0 {
 		root.AddCommand(prepare.NewTryCommand(schemes...), prepare.NewDoctorCommand(redis, schemes...))
-		root.PersistentPreRunE = func(*cobra.Command, []string) error { return cli.Config(targets.CheckSchemes(schemes)) }
+		root.PersistentPreRunE = func(*cobra.Command, []string) error { return cli.Config(usable(schemes)) }
 	}
 	return root
+}
+
+// usable says what is wrong with the schemes of a program.
+func usable(schemes []targets.Scheme) error {
+	for _, k := range schemes {
+		if k.Open == nil {
+			return fmt.Errorf("scheme %.40s: has no Open, so nothing can perform its requests", k.Name)
+		}
+	}
+	return targets.CheckSchemes(schemes)
 }

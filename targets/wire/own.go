@@ -239,7 +239,7 @@ func (o *own) exchange(e *targets.Exchange, seen Seen, body int) {
 	if !ok {
 		return
 	}
-	e.Sent.Start, e.Sent.Headers, e.Remote = targets.RedactURL(a.Request.URL), a.Request.Headers, a.Request.Address
+	e.Sent.Start, e.Sent.Headers = targets.RedactURL(a.Request.URL), a.Request.Headers
 	show(&e.Sent, a.Request.Body, body)
 	show(&e.Came, a.Answer.Body, body)
 	if seen.Err == nil && a.Answer.Class == "" {
