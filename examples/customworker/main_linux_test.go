@@ -13,9 +13,18 @@ import (
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
+// newBroker starts a broker. make test-all installs one, and make test does not.
+func newBroker(t *testing.T) *brokertest.Broker {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make test-all runs it: it needs mosquitto")
+	}
+	return brokertest.Start(t)
+}
+
 // TestScheme asserts that the scheme follows the rules, at a real broker.
 func TestScheme(t *testing.T) {
-	broker := brokertest.Start(t)
+	broker := newBroker(t)
 	targettest.Run(t, scheme(), targettest.Server{
 		Spec:  targets.Spec{URL: "mqtt://" + broker.Addr() + "/load/${ordinal}", Body: []byte("hello ${ordinal}")},
 		Count: broker.Count,
@@ -24,7 +33,7 @@ func TestScheme(t *testing.T) {
 
 // TestMessages asserts that a message arrives as it is, also one whose length takes several bytes, and that a retained one is.
 func TestMessages(t *testing.T) {
-	broker := brokertest.Start(t)
+	broker := newBroker(t)
 	long := strings.Repeat("x", 70_000)
 	spec := targets.Spec{URL: "mqtt://" + broker.Addr() + "/load/a%20b", Body: []byte(long), Settings: map[string]string{"retain": "true"}}
 	target, err := client.New(spec.Using([]targets.Scheme{scheme()}), targets.Local{})

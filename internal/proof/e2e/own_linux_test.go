@@ -22,6 +22,7 @@ import (
 // newOwn returns a bed whose workers have a scheme of their own, and the broker that they publish at.
 func newOwn(t *testing.T) (*bed, *brokertest.Broker) {
 	t.Helper()
+	nightly(t)
 	built, err := commands.Build("examples/customworker")
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,6 @@ func TestOwnSchemeKilled(t *testing.T) {
 // TestOwnSchemeIsNeeded asserts that a worker without the scheme of a run, or with another version, does not join, and says so
 // in one line.
 func TestOwnSchemeIsNeeded(t *testing.T) {
-	nightly(t)
 	b, broker := newOwn(t)
 	for version, c := range map[string]struct{ program, says string }{
 		"1": {"loadworker", "run needs-1: the run needs the scheme mqtt=1, which this program does not have; use the program that does: see docs/extend.md"},
