@@ -3,7 +3,6 @@ package wire
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -201,9 +200,6 @@ func (a *Asked) Length() int64 { return int64(len(a.Answer.Body)) }
 
 // Field implements check.Answer: there are no headers.
 func (a *Asked) Field(string) []string { return nil }
-
-// errBody says that a Sender has returned too much.
-var errBody = errors.New("the answer is longer than the body limit")
 
 // outcome is Wire.Outcome. What a Sender returns is kept within what reports can hold.
 func (o *own) outcome(a *Asked, err error, failed func() string) targets.Outcome {

@@ -224,13 +224,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if s.Target.Data, f.files, err = readData(f.data); err != nil {
 		return s, err
 	}
-	if err := f.own.set(&s.Target, f.Schemes); err != nil {
-		return s, err
-	}
 	if err := f.readFlows(&s); err != nil {
 		return s, err
 	}
-	s.Target = s.Target.Using(s.Target.Schemes)
 	typed(&s.Target)
 	if err := wire.Validate(s.Target); err != nil {
 		return s, err // before weights without bounds make a mix
@@ -247,11 +243,15 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	return s, cmp.Or(s.Validate(), wire.ValidateWith(s.Target, f.files.Tables))
 }
 
-// readFlows reads the file that says what is requested, if there is one.
+// readFlows reads the file that says what is requested, if there is one, and notes which schemes that are not ours are used.
 func (f *Spec) readFlows(s *spec.Spec) error {
+	if err := f.own.set(&s.Target, f.Schemes); err != nil {
+		return err
+	}
 	if err := f.pick(s); err != nil {
 		return err
 	}
+	defer func() { s.Target = s.Target.Using(s.Target.Schemes) }()
 	switch {
 	case f.targetsFile.text != "" && f.workloadFile.text != "":
 		return errors.New("--targets and --workload: both say what is requested; give one of them")
