@@ -13,7 +13,7 @@ COPY . .
 ARG VERSION=dev COMMIT=
 # Go builds for any platform on any other, so that nothing has to be emulated. Empty means the one it runs on.
 ARG TARGETOS TARGETARCH
-RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o bin/ ./cmd/loadctl ./cmd/loadworker
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT -X github.com/loadctl/loadctl/targets/loadworker.version=$VERSION -X github.com/loadctl/loadctl/targets/loadworker.commit=$COMMIT" -o bin/ ./cmd/loadctl ./cmd/loadworker
 
 FROM scratch
 # The authorities to trust behind https:// and rediss://.

@@ -7,7 +7,8 @@ FUZZTIME ?= 10s
 # How binaries are built: one version of Go makes the same bytes in each folder, whatever its environment says. No paths, no
 # C, flags and levels of processors from here, and version and commit too, instead of git. -s -w: no tables for debuggers,
 # a third of the size.
-GO_BUILD := CGO_ENABLED=0 GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 go build -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)"
+WORKER   := github.com/loadctl/loadctl/targets/loadworker
+GO_BUILD := CGO_ENABLED=0 GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 go build -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(WORKER).version=$(VERSION) -X $(WORKER).commit=$(COMMIT)"
 
 # Linters have a mod file of their own, so that the library's dependencies stay few.
 TOOL := go tool -modfile=.ci/tools/go.mod
@@ -87,7 +88,7 @@ acceptance: ## Measure the promises at full size, on a quiet machine (an hour, h
 	@.ci/setup all
 	LOADCTL_E2E=full go test -count=1 -timeout 90m -v ./internal/proof/e2e
 	LOADCTL_E2E=full go test -count=1 -v -run 'TestDemo|Hang' ./cmd/loadctl ./cmd/loadctl/prepare
-	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./cmd/loadworker
+	LOADCTL_E2E=full go test -count=1 -v -run 'TestInterrupt|TestUnreachable' ./targets/loadworker
 	LOADCTL_E2E=full go test -count=1 -v -run 'Hang' ./internal/console/doctor ./internal/console/metrics
 	LOADCTL_E2E=full go -C lab test -count=1 -v -run 'TestMeasure' ./limiters
 	LOADCTL_E2E=full go test -count=1 -p 1 ./internal/fleet/link ./internal/fleet/run ./internal/fleet/removal ./internal/engine/worker ./internal/engine/loop ./targets/client

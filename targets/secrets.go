@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -66,6 +67,12 @@ func (s Spec) Redacted() Spec {
 	}
 	if len(s.Body) > 0 {
 		s.Body = []byte(Redacted)
+	}
+	s.Settings = maps.Clone(s.Settings)
+	for name := range s.Settings {
+		if SecretName(name) {
+			s.Settings[name] = Redacted
+		}
 	}
 	s.Auth = redactAuth(s.Auth)
 	s.ConnectTo = redactRoutes(s.ConnectTo)
@@ -170,6 +177,17 @@ func (s Spec) Diff(o Spec) []string {
 		lines = append(lines, "user or password of url differs")
 	} else {
 		show("url", a, b)
+	}
+	show("schemes", cmp.Or(s.others(), "none"), cmp.Or(o.others(), "none"))
+	for _, name := range slices.Sorted(maps.Keys(s.Settings)) {
+		if o.Settings[name] != s.Settings[name] {
+			lines = append(lines, "setting "+name+" differs")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Settings)) {
+		if _, both := s.Settings[name]; !both {
+			lines = append(lines, "setting "+name+": only here")
+		}
 	}
 	if HasHeaders(s.URL) || HasHeaders(o.URL) {
 		show("method", s.EffectiveMethod(), o.EffectiveMethod())

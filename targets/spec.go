@@ -111,6 +111,12 @@ type Spec struct {
 	// into those of redirects. Without Flows it is an error.
 	Cookies bool `json:"cookies,omitempty"`
 
+	// Schemes are those of URLs that are not ours, with what a program must know of them that does not have them: see Using
+	// and Bind.
+	Schemes []Scheme `json:"schemes,omitempty"`
+	// Settings are what only such schemes know.
+	Settings map[string]string `json:"settings,omitempty"`
+
 	mix    *Mix         // of the workload that this spec is one step of; nil = it is none
 	taken  []string     // names of what the steps of its flow take, up to this one
 	takes  []Take       // the last of them: what this step takes
@@ -214,13 +220,13 @@ func (s Spec) ParseURL() (Scheme, *url.URL, error) {
 	if err != nil || u.Scheme == "" {
 		return Scheme{}, nil, errors.New("url: is not a URL; write http://host[:port]/path")
 	}
-	k, ok := lookup(u.Scheme)
+	k, ok := s.lookup(u.Scheme)
 	if !ok {
 		name := "scheme " + u.Scheme
 		if strings.Contains(u.Opaque, "@") {
 			name = "this scheme" // it may be a user, as in user:password@host
 		}
-		return Scheme{}, nil, errors.New("url: there is no target for " + name + "; there is " + listed(Schemes()) + ", as in http://host[:port]/path")
+		return Scheme{}, nil, errors.New("url: there is no target for " + name + "; there is " + listed(Schemes(s.Schemes...)) + ", as in http://host[:port]/path")
 	}
 	return k, u, nil
 }

@@ -42,22 +42,24 @@ func TestDiff(t *testing.T) {
 		URL: "http://u:" + secret + "1@a/", Body: []byte(secret + "1"), CA: "x", Expect: "200-399",
 		Headers: []Header{{"Authorization", secret + "1"}, {"Accept", "a"}, {"X-Gone", secret}},
 		Data:    []rows.Source{{Name: "a"}, {Name: "b", SHA256: "2", Rows: 1}, {Name: "c", SHA256: "1", Pick: "random", Seed: 5}},
+		Schemes: []Scheme{{Name: "own", Version: "1"}}, Settings: map[string]string{"a": secret, "b": secret + "1"},
 	}
 	if d := a.Diff(a); len(d) != 0 {
 		t.Errorf("of itself: %q", d)
 	}
-	if d := a.Diff(Spec{URL: a.URL, Headers: a.Headers, Body: a.Body, CA: "x", Data: a.Data, Timeout: DefaultTimeout}); len(d) != 0 {
+	if d := a.Diff(Spec{URL: a.URL, Headers: a.Headers, Body: a.Body, CA: "x", Data: a.Data, Timeout: DefaultTimeout, Schemes: a.Schemes, Settings: a.Settings}); len(d) != 0 {
 		t.Errorf("defaults written out: %q", d)
 	}
 	b := Spec{
 		URL: "http://u:" + secret + "2@a/", Method: "PUT", Body: []byte(secret + "2"), Timeout: time.Second,
 		HTTP: HTTP2, Streams: 4, NoKeepAlive: true, ConnectTo: []string{":::1"}, Redirects: 1, BodyLimit: 5, Expect: "200",
 		Auth: "basic:u:" + secret, Insecure: true, UnixSocket: "/s", Checks: []string{"time < 1s"}, Cookies: true, Pick: PickRandom, RateOf: RateOfRequests, Reply: "any", Stream: events.Options{Kind: events.SSE, Until: "[DONE]", Limit: 9, Goals: []string{"first_event<1s"}}, Binary: true, Descriptors: []byte("d"), Trace: true, TraceSampled: 10_000,
+		Schemes: []Scheme{{Name: "own", Version: "2"}}, Settings: map[string]string{"b": secret, "c": "1"},
 		Data:    []rows.Source{{Name: "b", SHA256: "1", Rows: 2}, {Name: "c", SHA256: "1", Pick: "once"}, {Name: "d"}},
 		Headers: []Header{{"authorization", secret + "2"}, {"accept", "a"}, {"X-New", secret}},
 	}
 	want := []string{
-		"user or password of url differs", "method: POST there, PUT here", "header Authorization differs",
+		"user or password of url differs", "schemes: own=1 there, own=2 here", "setting a differs", "setting b differs", "setting c: only here", "method: POST there, PUT here", "header Authorization differs",
 		"header X-Gone: only there", "header X-New: only here", "body differs", "descriptions of gRPC methods differ", "targets pick: cycle there, random here", "rate of: flows there, requests here",
 		"data a: only there", "data b: another file, 1 rows there, 2 here", "data c: pick=random,seed=5 there, pick=once,seed=0 here", "data d: only here", "auth: none there, basic:[redacted] here", "timeout: 30s there, 1s here",
 		"http: 1.1 there, 2 here", "streams: 1 there, 4 here", "no keep-alive: false there, true here", `connect-to: [] there, [":::1"] here`, `unix socket: "" there, "/s" here`,
@@ -68,8 +70,8 @@ func TestDiff(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	// A new field that is forgotten here would never show up as different.
-	if n := reflect.TypeFor[Spec]().NumField(); n != 33 { // five of them are internal
-		t.Errorf("a spec has %d fields: Diff and Redacted know 33", n)
+	if n := reflect.TypeFor[Spec]().NumField(); n != 35 { // five of them are internal
+		t.Errorf("a spec has %d fields: Diff and Redacted know 35", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/internal/output/printable"
 	"github.com/loadctl/loadctl/report/units"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // creation holds the flags of the commands that create a run.
@@ -83,13 +85,20 @@ type Created struct {
 	Worker  string `json:"worker"`  // the command that joins the run
 }
 
-// joining returns the command line of a worker that joins a run.
+// joining returns what joins a run: the command line of a worker, or a call.
 func joining(name string, asked spec.Spec) string {
+	if slices.ContainsFunc(asked.Target.Schemes, func(k targets.Scheme) bool { return k.Name == targets.Program().Name }) {
+		return fmt.Sprintf("fleet.Join(ctx, redisURL, %q, do)", name)
+	}
 	allow := "--allow-any"
 	if hosts := asked.Target.Hosts(); len(hosts) > 0 {
 		allow = "--allow-hosts " + strings.Join(hosts, ",")
 	}
-	return fmt.Sprintf("loadworker run --run %s %s", name, allow)
+	program := "loadworker"
+	if len(asked.Target.Schemes) > 0 {
+		program = "PROGRAM" // that has the scheme
+	}
+	return fmt.Sprintf("%s run --run %s %s", program, name, allow)
 }
 
 func newCreateCommand(redis *cli.Redis) *cobra.Command {

@@ -19,7 +19,7 @@ type entry struct{ Title, Out string }
 func chapters() []struct{ title, files string } {
 	return []struct{ title, files string }{
 		{"Start", "README.md docs/install.md docs/tutorial.md docs/recipes.md"},
-		{"Use", "docs/workloads.md docs/protocols.md docs/http2.md docs/http3.md docs/grpc.md docs/websocket.md docs/streams.md docs/report.md docs/samples.md docs/try.md docs/tracing.md docs/live.md " +
+		{"Use", "docs/workloads.md docs/protocols.md docs/http2.md docs/http3.md docs/grpc.md docs/websocket.md docs/streams.md docs/extend.md docs/report.md docs/samples.md docs/try.md docs/tracing.md docs/live.md " +
 			"docs/search.md docs/budgets.md docs/max.md docs/limiters.md docs/target.md"},
 		{"Operate", "docs/deploy.md docs/outages.md docs/metrics.md docs/upgrade.md"},
 		{"Look up", "docs/flags.md docs/exit-codes.md docs/json.md docs/api.md docs/GLOSSARY.md CHANGELOG.md"},

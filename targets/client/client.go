@@ -43,10 +43,11 @@ func New(spec targets.Spec, local targets.Local) (targets.Target, error) {
 	clock := pacer.NewClock()
 	l, err := loop.New(clock, w, most)
 	if err != nil {
+		w.Shut()
 		return nil, fmt.Errorf("new target: %w", err)
 	}
 	t := &target{
-		clock: clock, loop: l, timeout: w.Timeout, cookies: spec.Cookies,
+		clock: clock, loop: l, wire: w, timeout: w.Timeout, cookies: spec.Cookies,
 		closing: make(chan struct{}), inFlight: map[int64]*request{},
 	}
 	go t.run()
@@ -57,6 +58,7 @@ func New(spec targets.Spec, local targets.Local) (targets.Target, error) {
 type target struct {
 	clock   *pacer.Clock
 	loop    *loop.Client
+	wire    *wire.Wire
 	timeout time.Duration
 	cookies bool          // redirects need a session, though the caller has none
 	closing chan struct{} // closed when the loop knows that the target is closed
@@ -157,6 +159,7 @@ func (t *target) run() {
 		}
 	}
 	_ = t.loop.Close()
+	t.wire.Shut()
 	if !known {
 		close(t.closing)
 	}

@@ -45,6 +45,7 @@ type Contact struct {
 
 	Redis *RedisServer // nil = no Redis
 
+	Mute  bool            // of a scheme that is not ours, and has no way to ask whether the server is there
 	Sent  bool            // a payload was sent over tcp or udp, because a reply is expected
 	Reply targets.Outcome // of that
 	Waits time.Duration   // for the reply
@@ -120,7 +121,13 @@ func contacts(ctx context.Context, s targets.Spec, local targets.Local, quiet bo
 	}
 	var all sync.WaitGroup
 	for i, server := range servers {
-		all.Go(func() { found[i] = found[i].with(contactOf(ctx, server, d, quiet)) })
+		all.Go(func() {
+			if server.Own() {
+				found[i] = found[i].with(contactOwn(ctx, server, s, local))
+				return
+			}
+			found[i] = found[i].with(contactOf(ctx, server, d, quiet))
+		})
 	}
 	all.Wait()
 	if unsettled != nil && !slices.ContainsFunc(found, func(c Contact) bool { return c.Err != nil }) {
@@ -180,6 +187,19 @@ func contactOf(ctx context.Context, w *wire.Wire, d *dialer, quiet bool) Contact
 	default:
 		return p.contactHTTP(ctx, shown)
 	}
+}
+
+// contactOwn asks a scheme that is not ours.
+func contactOwn(ctx context.Context, w *wire.Wire, s targets.Spec, local targets.Local) Contact {
+	if err := w.Lacks(); err != nil {
+		return Contact{}.failed(ctx, err, targets.ClassOther)
+	}
+	began := time.Now()
+	asked, err := w.Reach(ctx, s, local)
+	if err != nil {
+		return Contact{}.failed(ctx, err, targets.ClassOther)
+	}
+	return Contact{Mute: !asked, Took: time.Since(began)}
 }
 
 // contactHTTP waits for the settings of HTTP/2, and for what the server says of our certificate.

@@ -71,6 +71,8 @@ func (w *Wire) Endpoint() Endpoint {
 		return w.raw.to
 	case w.message != nil:
 		return w.message.to
+	case w.own != nil:
+		return w.own.to
 	}
 	return Endpoint{}
 }

@@ -37,6 +37,8 @@ func (w *Wire) Exchange(seen Seen, body int) *targets.Exchange {
 	switch {
 	case w.rests:
 		return e
+	case w.own != nil:
+		w.own.exchange(e, seen, body)
 	case w.messages != nil:
 		w.messages.exchange(e, seen, body)
 	case w.raw != nil:

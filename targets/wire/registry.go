@@ -30,12 +30,15 @@ func registry() []protocol {
 	}
 }
 
-// protocolOf returns the protocol of a step, and its URL.
+// protocolOf returns the protocol of a step, and its URL. Schemes that are not ours have one together.
 func protocolOf(s targets.Spec) (protocol, *url.URL, error) {
 	scheme, u, err := s.ParseURL()
 	if err != nil {
 		return protocol{}, nil, err
 	}
 	all := registry()
-	return all[slices.IndexFunc(all, func(p protocol) bool { return slices.Contains(p.schemes, scheme.Name) })], u, nil
+	if i := slices.IndexFunc(all, func(p protocol) bool { return slices.Contains(p.schemes, scheme.Name) }); i >= 0 {
+		return all[i], u, nil
+	}
+	return protocol{check: checkOwn, use: (*Wire).useOwn, shared: sharedBare}, u, nil
 }

@@ -20,7 +20,7 @@ const maxRedirects = 20
 // Validate checks all that can be checked without network and files. Its error is the first problem found: one line
 // that says what to do, without secrets.
 func Validate(s targets.Spec) error {
-	if err := s.CheckWith(checkRequest); err != nil {
+	if err := cmp.Or(s.CheckSettings(), s.CheckWith(checkRequest)); err != nil {
 		return err
 	}
 	return cmp.Or(checkSampled(s), checkShared(s), s.CheckCookies(), s.CheckAuth()) // the steps are valid

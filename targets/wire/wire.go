@@ -5,7 +5,8 @@
 //	b := w.Step(call.Step).Fill(nil, call) // then write b, and read an answer within w.Limits
 //	outcome := w.Outcome(answer, took, err, targets.ClassOther, call.Session)
 //
-// Each protocol is a file, and a line in registry.go: http, grpc, raw (tcp and udp), redis, ws, noop.
+// Each protocol is a file, and a line in registry.go: http, grpc, raw (tcp and udp), redis, ws, noop. A Sender performs
+// requests of other schemes (own.go).
 //
 // Guarantees: a Wire never changes, so any number of goroutines can share it. No error shows a secret.
 package wire
@@ -76,6 +77,7 @@ type Wire struct {
 	raw        *rawRules           // of tcp, udp and redis; else nil
 	messages   *messages           // of WebSocket; else nil
 	credential *targets.Credential // for its handshakes
+	own        *own                // of a scheme that is not ours; else nil
 }
 
 // Steps returns the Wire of each step of a workload; only w itself if it has none.
@@ -103,7 +105,8 @@ func (w *Wire) Ahead(n int) []int {
 }
 
 // New returns the Wire of spec. It fails if spec is not valid, if the URL's scheme has no target, or if something in local
-// cannot be used, such as a missing key file. It opens no connection. HTTPAuto must be settled: see probe.Settle.
+// cannot be used, such as a missing key file. It opens no connection. Shut frees what it has opened for schemes that are not
+// ours; others need none. HTTPAuto must be settled: see probe.Settle.
 //
 // If the spec has flows, the Wire is that of the first step, and Step returns the others. All steps have the same
 // Timeout, IdleLimit, LookAfter, Opening, Local and Halted.
@@ -141,6 +144,9 @@ func New(spec targets.Spec, local targets.Local) (w *Wire, err error) {
 	}
 	if first.mix = spec.Mix(); first.mix == nil {
 		first.steps = nil
+	}
+	if err := first.openSenders(spec, local); err != nil {
+		return nil, fmt.Errorf("new target: %w", err)
 	}
 	return first, nil
 }
@@ -298,6 +304,8 @@ func (w *Wire) Outcome(a check.Answer, took time.Duration, err error, rest strin
 		return w.messages.outcome(a, took, err, rest, session)
 	case w.raw != nil:
 		return w.raw.outcome(a, took, err, rest, session)
+	case w.own != nil:
+		return w.own.outcome(a.(*Asked), err, func() string { return w.own.expect.failed(a, took, session) })
 	}
 	return w.expect.outcome(a, took, err, rest, session)
 }

@@ -27,8 +27,9 @@ type diagnosis struct {
 	Findings []doctor.Finding `json:"findings"`
 }
 
-// NewDoctorCommand returns the command that finds problems of the machine, of Redis and of an endpoint.
-func NewDoctorCommand(redis *cli.Redis) *cobra.Command {
+// NewDoctorCommand returns the command that finds problems of the machine, of Redis and of an endpoint. others are the schemes
+// of the program besides ours.
+func NewDoctorCommand(redis *cli.Redis, others ...targets.Scheme) *cobra.Command {
 	var output cli.Output
 	var f doctorFlags
 	c := &cobra.Command{
@@ -68,6 +69,7 @@ The exit code is 0 if no finding is bad. There may still be warnings.`,
 		},
 	}
 	output.AddFlags(c, "text", "json")
+	f.spec.Schemes = others
 	f.AddFlags(c)
 	return c
 }

@@ -19,8 +19,9 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// NewTryCommand returns the command that sends one request, or one flow, and shows all of it.
-func NewTryCommand() *cobra.Command {
+// NewTryCommand returns the command that sends one request, or one flow, and shows all of it. others are the schemes of the
+// program besides ours.
+func NewTryCommand(others ...targets.Scheme) *cobra.Command {
 	var output cli.Output
 	var f tryFlags
 	c := &cobra.Command{
@@ -59,6 +60,7 @@ has to be changed, so that nothing of the run was sent. See docs/try.md.`,
 			return nil
 		},
 	}
+	f.spec.Schemes = others
 	f.AddFlags(c)
 	output.AddFlags(c, "text", "json")
 	return c

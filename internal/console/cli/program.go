@@ -2,13 +2,15 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/loadctl/loadctl/targets"
 )
 
 // NewProgram returns the root command of a program, with the commands version and man. The linker has set version and
-// commit, or the compiler knows them.
-func NewProgram(name, short, version, commit string) *cobra.Command {
+// commit, or the compiler knows them. others are the schemes that it has besides ours.
+func NewProgram(name, short, version, commit string, others ...targets.Scheme) *cobra.Command {
 	version, commit = stamped(version, commit)
-	root := NewGroup(name, short, newVersionCommand(name, version, commit), newManCommand(name, version))
+	root := NewGroup(name, short, newVersionCommand(name, version, commit, others), newManCommand(name, version))
 	root.Version = version
 	return root
 }

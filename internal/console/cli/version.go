@@ -31,7 +31,7 @@ type Version struct {
 // Features are what another version of the program may not be able to do. docs/upgrade.md says what follows.
 type Features struct {
 	State       int      `json:"state"`        // version of runs in Redis: spec, keys and scripts
-	Targets     []string `json:"targets"`      // schemes of URLs
+	Targets     []string `json:"targets"`      // schemes of URLs; those that are not ours as NAME=VERSION
 	Limiters    []string `json:"limiters"`     // of --limiter
 	Reports     []string `json:"reports"`      // formats of reports
 	Archive     int      `json:"archive"`      // newest version of -o archive that it reads
@@ -39,9 +39,9 @@ type Features struct {
 }
 
 // features returns those of this binary.
-func features() Features {
+func features(others []targets.Scheme) Features {
 	return Features{
-		State: spec.Version, Targets: targets.Schemes(), Limiters: limit.Names(), Reports: render.Formats(),
+		State: spec.Version, Targets: targets.Schemes(others...), Limiters: limit.Names(), Reports: render.Formats(),
 		Archive: archive.Version, WorkerFiles: results.FileVersion,
 	}
 }
@@ -82,8 +82,9 @@ func program(c *cobra.Command) string {
 	return strings.TrimSpace(c.Root().Name() + " " + c.Root().Version)
 }
 
-// newVersionCommand returns the command version of a program that was built from a commit; "" = unknown.
-func newVersionCommand(program, version, commit string) *cobra.Command {
+// newVersionCommand returns the command version of a program with these schemes besides ours, that was built from a commit;
+// "" = unknown.
+func newVersionCommand(program, version, commit string, others []targets.Scheme) *cobra.Command {
 	var output Output
 	c := &cobra.Command{
 		Use:   "version",
@@ -95,7 +96,7 @@ func newVersionCommand(program, version, commit string) *cobra.Command {
 			}
 			v := Version{
 				Program: program, Version: version, Commit: commit, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-				Features: features(),
+				Features: features(others),
 			}
 			return output.Print(c.OutOrStdout(), v, v.text)
 		},

@@ -86,6 +86,9 @@ func (a Aim) shown(c probe.Contact) []Finding {
 	}
 	at := cmp.Or(c.Address, c.Host)
 	findings := []Finding{ok(at + ", connected in " + short(c.Took)).named("endpoint")}
+	if c.Mute {
+		return []Finding{warn(at+": this scheme does not say whether its server can be reached", "send one request with the command try").named("endpoint")}
+	}
 	switch udp := strings.HasPrefix(c.URL, "udp:"); {
 	case udp && c.Sent:
 		findings[0] = ok(at + ", over UDP").named("endpoint")
@@ -117,7 +120,7 @@ func (a Aim) shown(c probe.Contact) []Finding {
 func unusable(c probe.Contact) Finding {
 	mend := remedyEndpoint(c)
 	switch c.Class {
-	case targets.ClassTLS:
+	case targets.ClassTLS, targets.ClassOther:
 		f := advised(c.Err, mend)
 		f.Found, _, _ = strings.Cut(f.Found, " (possibly because") // package x509 guesses at length
 		return f

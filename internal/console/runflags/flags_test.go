@@ -127,6 +127,11 @@ func (d dice) request(s *spec.Spec) {
 			Stream: events.Options{Kind: d.one("", events.Messages)}}
 		return
 	}
+	if d.IntN(8) == 0 { // a scheme that is not ours
+		s.Target = targets.Spec{URL: d.one("own://h:7/a", "OWN://[::1]:7"), Body: []byte("a=1"), Timeout: target.Timeout, ConnectTo: target.ConnectTo, Insecure: target.Insecure,
+			Schemes: []targets.Scheme{{Name: "own", Version: d.one("1", "v2.0-x+y"), Port: targets.NoPort, Bare: true}}, Settings: map[string]string{"qos": d.one("1", "", "a=b"), "topic": "a b"}}
+		return
+	}
 	if d.IntN(4) == 0 { // over tcp
 		s.Target = targets.Spec{URL: d.one("tcp://h:7", "tcp://[::1]:7"), Body: []byte("a=1"), Timeout: target.Timeout, Reply: d.one("", "any", "bytes 4", `until \r\n`, "matches /^a b$/"),
 			NoKeepAlive: target.NoKeepAlive, ConnectTo: target.ConnectTo, UnixSocket: target.UnixSocket, BodyLimit: target.BodyLimit}
@@ -231,7 +236,7 @@ func limited(s *spec.Spec, r *rand.Rand) {
 // TestFlagsDescribeTheRun: from the JSON of a report alone the command line can be had that describes the same run.
 func TestFlagsDescribeTheRun(t *testing.T) {
 	seen := map[string]bool{}
-	r := rand.New(rand.NewPCG(18, 3))
+	r := rand.New(rand.NewPCG(18, 4))
 	for range 3000 {
 		want := drawn(t, r)
 		if want.Validate() != nil {

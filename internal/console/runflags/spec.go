@@ -39,6 +39,9 @@ type Spec struct {
 	// as for a run.
 	Sends bool
 
+	// Schemes are those of this program that are not ours, set before AddFlags.
+	Schemes []targets.Scheme
+
 	command *cobra.Command
 	set     *pflag.FlagSet
 
@@ -57,6 +60,7 @@ type Spec struct {
 	proto                      schema.Files
 	caFile                     string
 	target                     targets.Spec
+	own                        schemeFlags
 	data                       []string
 	targetsFile, workloadFile  once
 	targetsPick, rateOf        string
@@ -70,7 +74,7 @@ func (f *Spec) AddFlags(c *cobra.Command) {
 	f.command, f.set = c, pflag.NewFlagSet("spec", pflag.ContinueOnError)
 	f.maxLag, f.catchUp, f.timeout = cli.Duration(spec.DefaultMaxLag), cli.Duration(spec.DefaultCatchUp), cli.Duration(targets.DefaultTimeout)
 	s := f.set
-	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(), ", ")+". Path, query, headers and body may have placeholders such as ${ordinal}: see docs/workloads.md")
+	s.Var(&f.url, "url", "`URL` to request: "+strings.Join(targets.Schemes(f.Schemes...), ", ")+". Path, query, headers and body may have placeholders such as ${ordinal}: see docs/workloads.md")
 	f.schedule.addFlags(s)
 	s.StringVar(&f.rateOf, "rate-of", targets.RateOfFlows, rateOfHelp)
 	s.StringVar(&f.arrivals, "arrivals", pacer.EvenArrivals, "how requests lie in time at the same rate, `even|poisson[:SEED]`: evenly spaced, "+
@@ -133,6 +137,7 @@ func (f *Spec) addTargetFlags(s *pflag.FlagSet) {
 		". Without it a request ends when it is sent; over gRPC with the next message, if the method streams both ways. See docs/protocols.md and docs/grpc.md")
 	f.addProtoFlags(s)
 	f.addStreamFlags(s)
+	f.own.addFlags(s)
 	s.StringArrayVar(&f.data, "data", nil, dataHelp)
 	s.Var(&f.targetsFile, "targets", targetsHelp)
 	s.StringVar(&f.targetsPick, "targets-pick", targets.PickCycle, targetsPickHelp)
@@ -239,11 +244,15 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	return s, cmp.Or(s.Validate(), wire.ValidateWith(s.Target, f.files.Tables))
 }
 
-// readFlows reads the file that says what is requested, if there is one.
+// readFlows reads the file that says what is requested, if there is one, and notes which schemes that are not ours are used.
 func (f *Spec) readFlows(s *spec.Spec) error {
+	if err := f.own.set(&s.Target, f.Schemes); err != nil {
+		return err
+	}
 	if err := cmp.Or(f.pick(s), f.setRateOf(s)); err != nil {
 		return err
 	}
+	defer func() { s.Target = s.Target.Using(s.Target.Schemes) }()
 	switch {
 	case f.targetsFile.text != "" && f.workloadFile.text != "":
 		return errors.New("--targets and --workload: both say what is requested; give one of them")

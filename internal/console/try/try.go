@@ -60,6 +60,7 @@ func (t Trial) Run(ctx context.Context) (*Done, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer w.Shut()
 	clock := pacer.NewClock()
 	client, err := loop.New(clock, w, len(w.Steps())+s.Redirects+1) // servers keep their connections, as in a run
 	if err != nil {

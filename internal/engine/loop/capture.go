@@ -110,7 +110,7 @@ func (c *Client) observe(cn *conn, err error) {
 	if on != nil {
 		r.Connection, r.Reused = on.number, cn.reused
 	}
-	if c.sample < 0 || cn.host.names == nil || !c.watcher.Worth(r) {
+	if c.sample < 0 || cn.state == resting || !c.watcher.Worth(r) {
 		return
 	}
 	seen := wire.Seen{Call: r.Call, Request: cn.sent(), Answer: cn.currentAnswer(), Raw: c.begun(cn), Took: time.Duration(r.Done - r.Sent), Err: err}

@@ -53,9 +53,11 @@ type Client struct {
 	awaiting     []*conn // whose connections cannot be opened yet: see connectInTurn
 	handshakes   transport.Handshakes
 	h3           transport.QUIC
+	askings      *transport.Askings // nil = all schemes are ours
+	goroutines   bool               // answer: of HTTP/3, or of a Sender
 	encoder      http3.Encoder
 
-	connections int     // that are open or will be, and requests of noop
+	connections int     // that are open or will be, and requests without one
 	unsent      []*conn // shared connections with requests that began since the last Poll
 	unassigned  []*conn // requests that lost their connection, and found no room on another one
 	wanted      bool    // Send was refused because there is no room
@@ -85,6 +87,8 @@ func New(clock *pacer.Clock, wire *wire.Wire, connections int) (*Client, error) 
 			c.h3.Dialer = quic.NewDialer(w.QUIC())
 		}
 	}
+	c.openAskings()
+	c.goroutines = c.h3.Dialer != nil || c.askings != nil
 	if err := c.poller.Open(); err != nil {
 		return nil, fmt.Errorf("open event loop: %w", err)
 	}
@@ -109,7 +113,7 @@ func (c *Client) Send(_, due int64, call targets.Call) bool {
 	case wire.Streams > 0:
 		return c.sendStream(due, call, wire, h)
 	case h.names == nil:
-		return c.rest(now, due, call, wire, h)
+		return c.place(now, due, call, wire, h)
 	}
 	for cn := c.take(now, h); cn != nil; cn = c.take(now, h) {
 		cn.wire = wire.Filled(call)
@@ -145,7 +149,7 @@ func (c *Client) step(step int) (*wire.Wire, *host) {
 
 // Poll implements worker.Client. The first look does not block; under load it is the only one.
 func (c *Client) Poll(until int64, done func(targets.Result)) error {
-	if c.h3.Dialer == nil { // else a change of threads for each answer would cost more than exact waits give
+	if !c.goroutines { // else a change of threads for each answer would cost more than exact waits give
 		c.thread.Claim()
 	}
 	for wait := int64(0); ; {
@@ -182,6 +186,7 @@ func (c *Client) serve(wait int64) error {
 	}
 	c.secured()
 	c.takeH3()
+	c.takeAskings()
 	c.connectAwaiting()
 	return nil
 }
@@ -207,8 +212,8 @@ func (c *Client) wait(ns int64) (int, error) {
 	if ns <= 0 {
 		return c.poller.Look()
 	}
-	if c.h3.Dialer != nil {
-		runtime.Gosched() // streams that are ready report before the loop waits: so one wait serves several
+	if c.goroutines {
+		runtime.Gosched() // those that are ready report before the loop waits: so one wait serves several
 	}
 	if !c.wakeup.Sleep() {
 		return 0, nil
@@ -283,6 +288,9 @@ func (c *Client) giveUp(cn *conn, err error) {
 		c.giveUpStream(cn, err)
 		return
 	}
+	if cn.asking != nil {
+		c.leaveAsking(cn)
+	}
 	c.unopen(cn, overdue(err))
 	c.end(cn, err, targets.ClassOther, false)
 }
@@ -340,6 +348,9 @@ func (c *Client) Close() error {
 	c.closed = true
 	c.closeSessionsGracefully()
 	c.closeHosts()
+	if c.askings != nil {
+		c.askings.Close()
+	}
 	for _, cn := range c.conns {
 		if cn.state == idle || cn.state == sharing {
 			cn.closeGracefully()

@@ -26,6 +26,7 @@ const (
 	sharing                 // its streams
 	streaming               // an answer, on a shared connection
 	resting                 // the end of a request that sends nothing
+	asking                  // the answer of a Sender
 	ended                   // Poll has to report the end of its request
 	idle                    // the next request
 )
@@ -65,6 +66,9 @@ type conn struct {
 
 	session *session // of HTTP/2 and HTTP/3, if it is a shared connection
 	stream  *stream  // the same, if it has ever been a request on one
+
+	asking *transport.Asking // while a Sender performs its request
+	own    *wire.Asked       // that request
 
 	part                 []byte       // the beginning of an answer that did not come with one read
 	missed               bool         // there was no buffer for it

@@ -98,6 +98,9 @@ func (cn *conn) lasts() int64 {
 
 // done returns when a request was over that ends now: its answer may have been before its end came.
 func (cn *conn) done(now int64) int64 {
+	if cn.asking != nil {
+		return cn.asking.Ended
+	}
 	if cn.result.Events == nil || cn.events.Done == 0 {
 		return now
 	}

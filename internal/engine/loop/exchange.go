@@ -264,8 +264,11 @@ func (cn *conn) currentAnswer() check.Answer {
 	if cn.state == streaming && cn.stream.begun {
 		return cn.stream.http
 	}
-	if cn.messages != nil {
+	switch {
+	case cn.messages != nil:
 		return cn.messages
+	case cn.state == asking:
+		return cn.own
 	}
 	return cn.reply
 }

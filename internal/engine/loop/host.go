@@ -30,13 +30,14 @@ func endpointOf(w *wire.Wire) endpoint {
 	return endpoint{w.Network, w.Address, w.Name, w.Handshake(), w.Streams > 0}
 }
 
-// openHosts finds the server of each step. Those with the same endpoint are one. Requests of noop have a host without names.
+// openHosts finds the server of each step. Those with the same endpoint are one. Requests without connections have a host without
+// names.
 func (c *Client) openHosts() error {
 	c.byWire = map[*wire.Wire]*host{}
 	rests := &host{}
 	for i, w := range c.wire.Steps() {
 		h := rests
-		if _, ok := w.Rests(); !ok {
+		if w.Connects() {
 			var err error
 			if h, err = c.hostOf(w, nil); err != nil {
 				c.closeHosts()

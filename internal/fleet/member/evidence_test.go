@@ -21,6 +21,7 @@ func TestURLOf(t *testing.T) {
 		{"grpc://h:1/s.S/M", "POST /s.S/M HTTP/2", "", "http", "grpc://h:1/s.S/M"},
 		{"redis://u:p@h:6379/1", "", "", "", "redis://redacted@h:6379/1"},
 		{"tcp://h:1", "", "", "", "tcp://h:1"},
+		{"own://u:p@h:1/${ordinal}", "own://redacted@h:1/7", "", "", "own://redacted@h:1/7"},
 	} {
 		x := &targets.Exchange{Scheme: c.scheme, Sent: targets.Message{Start: c.start}}
 		if c.host != "" {

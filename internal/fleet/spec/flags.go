@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -98,6 +99,7 @@ func (f *flagList) target(s Spec) {
 	default:
 		f.add("--url", t.URL, "")
 	}
+	f.own(t, shown.Settings)
 	f.add("--method", t.Method, "")
 	for i, h := range shown.Headers {
 		f.add("--header", h.Name+": "+h.Value, "")
@@ -153,6 +155,19 @@ func (f *flagList) target(s Spec) {
 	f.add("--expect", t.Expect, "")
 	for _, c := range t.Checks {
 		f.add("--check", c, "")
+	}
+}
+
+// own adds what is known of schemes that are not ours, with the settings as they may be shown.
+func (f *flagList) own(t targets.Spec, shown map[string]string) {
+	for _, k := range t.Schemes {
+		f.add("--scheme", k.String(), "")
+	}
+	for _, name := range slices.Sorted(maps.Keys(shown)) {
+		f.add("--set", name+"="+shown[name], "")
+		if shown[name] != t.Settings[name] && !slices.Contains(f.withheld, "--set") {
+			f.withheld = append(f.withheld, "--set")
+		}
 	}
 }
 

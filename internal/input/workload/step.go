@@ -150,7 +150,7 @@ func (d *steps) request(s *targets.Step, e entry, values map[string]*yaml.Node) 
 	switch sends := given[0] == "send"; {
 	case sends == targets.HasHeaders(s.URL) && sends:
 		return d.fail(at, "send takes a URL without methods, such as tcp://host:port; of HTTP write get or post")
-	case sends == targets.HasHeaders(s.URL):
+	case sends == targets.HasHeaders(s.URL) && targets.Known(s.URL):
 		return d.fail(at, "this scheme has no methods; write send: URL")
 	case sends:
 		s.Method = ""

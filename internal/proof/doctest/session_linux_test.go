@@ -31,16 +31,19 @@ type step struct {
 	line       int
 	text       string
 	background bool
-	empty      bool // of the first step: the session begins in an empty directory, else in the checkout
+	empty      bool   // of the first step: the session begins in an empty directory, else in the checkout
+	program    string // of the first step: main.go in that directory; "" = there is none
 	code       int
 	shown      []string
 }
 
 // sessions finds the ```console blocks of a document. "<!-- exit 104 -->" in the line before one is the exit code of
-// its last command; all others are 0. "<!-- empty directory -->" there lets a session begin in one.
+// its last command; all others are 0. "<!-- empty directory -->" there lets a session begin in one, and "<!-- empty directory with
+// main.go -->" in one with the ```go block before.
 func sessions(text string) [][]step {
 	var all [][]step
 	var steps []step
+	var program, main string
 	code, inside, empty := 0, false, false
 	exit := regexp.MustCompile(`^<!-- exit (\d+) -->$`)
 	for i, line := range strings.Split(text, "\n") {
@@ -51,9 +54,9 @@ func sessions(text string) [][]step {
 		case inside && line == "```":
 			inside = false
 			if last >= 0 {
-				steps[last].code, steps[0].empty = code, empty
+				steps[last].code, steps[0].empty, steps[0].program = code, empty, main
 			}
-			all, code, empty = append(all, steps), 0, false
+			all, code, empty, main = append(all, steps), 0, false, ""
 		case inside && strings.HasPrefix(line, "$ "):
 			text, background := strings.CutSuffix(line[2:], " &")
 			steps = append(steps, step{line: i + 1, text: text, background: background})
@@ -65,6 +68,10 @@ func sessions(text string) [][]step {
 			steps[last].shown = append(steps[last].shown, line)
 		case line == "<!-- empty directory -->":
 			empty = true
+		case line == "<!-- empty directory with main.go -->":
+			empty, main = true, program
+		case line == "```go":
+			program, _, _ = strings.Cut(strings.Join(strings.Split(text, "\n")[i+1:], "\n"), "```\n")
 		default:
 			if m := exit.FindStringSubmatch(line); m != nil {
 				code, _ = strconv.Atoi(m[1])
@@ -139,15 +146,24 @@ func newSession(t *testing.T, name string, steps []step) *session {
 		t.Cleanup(func() { server.Close() })
 		web = server.Addr()
 	}
+	checkout, err := filepath.Abs(root)
+	if err != nil {
+		t.Fatal(err)
+	}
 	port := func(addr string) string { return addr[strings.LastIndexByte(addr, ':')+1:] }
 	private := []string{redisAddr, redis, embeddedAddr, embedded, httpAddr, web,
 		"--port 6379", "--port " + port(redis), "embedded:6380", "embedded:" + port(embedded),
+		"../loadctl", checkout,
 		"make demo", "loadctl demo", "make build", "true"} // what they build is there
 	// One folder for all: a workload lies beside its data.
 	dir := t.TempDir()
 	empty := len(steps) > 0 && steps[0].empty
 	if s.dir = dir; !empty {
-		s.dir, _ = filepath.Abs(root)
+		s.dir = checkout
+	} else if program := steps[0].program; program != "" {
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(program), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, made := range regexp.MustCompile(`(?:>|-keyout |-out |--log |--event-log )(\w+\.(?:csv|har|jsonl|json|log|pem|proto|sh|txt|yaml))`).FindAllStringSubmatch(all.String(), -1) {
 		if !empty {

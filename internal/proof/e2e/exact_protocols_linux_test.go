@@ -25,6 +25,7 @@ type protocol struct {
 	count func() int64
 	reset func()
 	also  func(t *testing.T, r report.Report) // looks at a whole run; nil = nothing else
+	join  func(b *bed, run string) *process   // starts what joins the run by its name; nil = workers that describe it
 
 	// Without replies a request is over once the system has its bytes. Those that the server had not read when a worker was
 	// killed die with the connection.
@@ -150,7 +151,14 @@ func TestProtocolsAreExact(t *testing.T) {
 // fleet starts three workers of a run.
 func (p protocol) fleet(b *bed, run string, args ...string) (ps []*process) {
 	all := slices.Concat(patient(), []string{"--min-workers", "3"}, p.args, args)
+	if p.join != nil {
+		b.loadctl(append([]string{"create", run}, all...)...)
+	}
 	for range 3 {
+		if p.join != nil {
+			ps = append(ps, p.join(b, run))
+			continue
+		}
 		ps = append(ps, b.worker(run, all...))
 	}
 	return ps

@@ -50,6 +50,7 @@ type bed struct {
 	as      string   // user:password of the commands; "" = the default user
 	dir     string   // of the commands; "" = those of this version
 	env     []string // of the commands, in addition
+	own     string   // command that workers are; "" = loadworker
 }
 
 // url is the LOADCTL_REDIS of the commands.
@@ -102,7 +103,7 @@ func (b *bed) worker(run string, args ...string) *process {
 // workerWith is worker with more variables in its environment: NAME=VALUE.
 func (b *bed) workerWith(env []string, run string, args ...string) *process {
 	b.t.Helper()
-	cmd := exec.Command(b.program("loadworker"), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
+	cmd := exec.Command(b.program(cmp.Or(b.own, "loadworker")), append([]string{"run", "--run", run, "-o", "json"}, args...)...)
 	cmd.Dir = b.t.TempDir() // for the files of counts that Redis did not take
 	cmd.Env = slices.Concat(os.Environ(), []string{"LOADCTL_REDIS=" + b.url()}, b.env, env)
 	return begin(b.t, cmd, nil)
