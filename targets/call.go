@@ -1,5 +1,7 @@
 package targets
 
+import "github.com/loadctl/loadctl/targets/program"
+
 // A Call says which request a Target performs. The zero value is the first request of a run of one request.
 type Call struct {
 	Number  uint64   // ordinal of the slot that started the flow; it fills placeholders
@@ -11,7 +13,8 @@ type Call struct {
 type Session struct {
 	Start  int64 // when the flow's slot was due; for its owner alone
 	values []string
-	jar    *Jar // nil = no request had to do with cookies
+	jar    *Jar           // nil = no request had to do with cookies
+	State  *program.State // how far a flow with a Course has come
 }
 
 // Reset forgets what was taken, and the cookies.

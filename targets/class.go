@@ -26,6 +26,7 @@ const (
 	ClassEncoded     = "encoded"     // an answer in pieces is compressed, though nobody asked for it
 	ClassErrorEvent  = "error-event" // an event says that the answer failed
 	ClassRequest     = "request"     // the request cannot be made, so it was not sent: its JSON does not fit the message
+	ClassFlow        = "flow"        // the answer was as expected, and then its flow failed: a condition that cannot be computed, a bound, or fail; the reason follows, after a space
 	ClassOther       = "other"       // none of these
 )
 
@@ -34,7 +35,7 @@ func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
 		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassClosed, ClassTruncated, ClassStalled,
-		ClassNoEvent, ClassEventLimit, ClassEncoded, ClassErrorEvent, ClassRequest,
+		ClassNoEvent, ClassEventLimit, ClassEncoded, ClassErrorEvent, ClassRequest, ClassFlow,
 		ClassOther,
 	}
 }

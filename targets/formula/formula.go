@@ -151,23 +151,20 @@ func (v *Values) finite(n float64) float64 {
 	return n
 }
 
-// Names returns the names of the variables of an expression, in their order. It need not be valid.
-func Names(text string) (names []string) {
+// Variables returns the variables of an expression, in their order. It need not be valid.
+func Variables(text string) []Variable {
 	_, found, _ := hide(text)
-	for _, f := range found {
-		names = append(names, f.name)
-	}
-	return names
+	return found
 }
 
-// variable is ${NAME} in an expression.
-type variable struct {
-	offset int // in characters
-	name   string
+// A Variable is ${NAME} in an expression.
+type Variable struct {
+	Offset int // in characters
+	Name   string
 }
 
 // hide replaces each ${NAME} by an identifier that is as long, so that places stay.
-func hide(text string) (hidden string, found []variable, err error) {
+func hide(text string) (hidden string, found []Variable, err error) {
 	var b strings.Builder
 	quote := rune(0) // of the text literal that is open
 	offset := 0
@@ -182,7 +179,7 @@ func hide(text string) (hidden string, found []variable, err error) {
 				return "", nil, &Error{offset, errors.New("${ without }; write ${NAME}")}
 			}
 			name := text[i+2 : i+end]
-			found = append(found, variable{offset, name})
+			found = append(found, Variable{offset, name})
 			width := utf8.RuneCountInString(text[i : i+end+1])
 			if name == "" || len(found) > 99 {
 				return "", nil, &Error{offset, errors.New("is no name of a value; write ${NAME}, at most 99 of them")}

@@ -50,14 +50,14 @@ func Parse(text string, s Scope) (*Formula, error) {
 }
 
 // syntax returns an error of the parser.
-func syntax(err error, text string, found []variable) error {
+func syntax(err error, text string, found []Variable) error {
 	e, ok := errors.AsType[*file.Error](err)
 	if !ok {
 		return &Error{0, errors.New("is no expression")}
 	}
 	message := e.Message
 	for i, v := range slices.Backward(found) {
-		message = strings.ReplaceAll(message, fmt.Sprintf(`Identifier("_%d")`, i), "${"+v.name+"}")
+		message = strings.ReplaceAll(message, fmt.Sprintf(`Identifier("_%d")`, i), "${"+v.Name+"}")
 	}
 	message = regexp.MustCompile(`(Identifier|Operator|Bracket|Number|String)\((".*?")\)`).ReplaceAllString(message, "$2")
 	switch {
@@ -81,7 +81,7 @@ func at(n ast.Node, format string, args ...any) error {
 // reader makes operands of the parts of an expression.
 type reader struct {
 	Scope
-	found []variable
+	found []Variable
 }
 
 // operand reads a part.
@@ -121,11 +121,11 @@ func constantNumber(value float64) operand {
 
 // variable reads ${NAME}.
 func (r reader) variable(n *ast.IdentifierNode) (operand, error) {
-	i := slices.IndexFunc(r.found, func(v variable) bool { return v.offset == n.Location().From })
+	i := slices.IndexFunc(r.found, func(v Variable) bool { return v.Offset == n.Location().From })
 	if i < 0 {
 		return operand{}, at(n, `%.40q is no value; write "%[1]s" for a text, or ${%.40[1]s} for what has this name`, n.Value)
 	}
-	name := r.found[i].name
+	name := r.found[i].Name
 	if slices.Contains(r.Taken, Unsure+name) {
 		return operand{}, at(n, "${%.40s} is not taken and not set on every way to here; set it before the first step that may leave it out", name)
 	}
@@ -355,7 +355,7 @@ func (r reader) mostLoops(n ast.Node) int {
 	}
 	name, isName := b.Left.(*ast.IdentifierNode)
 	limit, isNumber := b.Right.(*ast.IntegerNode)
-	if !isName || !isNumber || !slices.Contains(r.found, variable{name.Location().From, "loop"}) {
+	if !isName || !isNumber || !slices.Contains(r.found, Variable{name.Location().From, "loop"}) {
 		return -1
 	}
 	return max(0, limit.Value+more)
