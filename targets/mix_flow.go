@@ -49,6 +49,8 @@ func (m *Mix) Rest(step int) int { return m.places[step].rest }
 // when the answer before it ended, both ns of the same clock.
 func (m *Mix) Due(step int, start, answered int64) int64 {
 	switch p := &m.places[step]; {
+	case p.index == 0: // again, in a loop
+		return answered
 	case p.pause.Mean > 0:
 		return answered + int64(p.pause.Draw())
 	case p.waits:

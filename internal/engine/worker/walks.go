@@ -70,10 +70,9 @@ func (w *walks) end(s *targets.Session) {
 	w.spare = append(w.spare, s)
 }
 
-// wait makes a flow wait for the step after the one that was answered.
-func (w *walks) wait(c targets.Call, answered int64) {
-	c.Step++
-	due := w.mix.Due(c.Step, c.Session.Start, answered)
+// wait makes a flow wait for a step after the one that was answered, and so much longer.
+func (w *walks) wait(c targets.Call, answered int64, more time.Duration) {
+	due := w.mix.Due(c.Step, c.Session.Start, answered+int64(more))
 	heap.Push(&w.timed, pause{c, due, max(due, answered)})
 }
 

@@ -163,7 +163,7 @@ func (d *steps) whole(n *yaml.Node, text string) (string, error) {
 // time reads when the step is due. Without a time it follows the answer before it at once. due is the latest At before.
 func (d *steps) time(s *targets.Step, values map[string]*yaml.Node, first bool, due *time.Duration) error {
 	at, after := values["at"], values["after"]
-	when, err := d.duration(at, "at: 2s")
+	when, err := d.interval(at, "at: 2s")
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (d *steps) time(s *targets.Step, values map[string]*yaml.Node, first bool, 
 			return d.fail(after, "%w", err)
 		}
 		s.Pause, pause = strings.TrimSpace(after.Value), p.Mean
-	} else if pause, err = d.duration(after, "after: 500ms"); err != nil {
+	} else if pause, err = d.interval(after, "after: 500ms"); err != nil {
 		return err
 	}
 	switch {
@@ -194,8 +194,8 @@ func (d *steps) time(s *targets.Step, values map[string]*yaml.Node, first bool, 
 	return nil
 }
 
-// duration reads a time; nil is 0.
-func (d *document) duration(n *yaml.Node, example string) (time.Duration, error) {
+// interval reads a time; nil is 0.
+func (d *document) interval(n *yaml.Node, example string) (time.Duration, error) {
 	text, err := d.text(n, example)
 	if err != nil || n == nil {
 		return 0, err
