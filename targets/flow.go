@@ -102,6 +102,14 @@ func (f Flow) Known() (all [][]string) {
 	return all
 }
 
+// Times returns for each step how often the flow sends it at most. The flow must be valid.
+func (f Flow) Times() []int64 {
+	if p, err := f.Program(); p != nil && err == nil {
+		return p.Times
+	}
+	return slices.Repeat([]int64{1}, len(f.Steps))
+}
+
 // with returns the names that a flow has taken after it took more.
 func with(taken []string, more []Take) []string {
 	taken = slices.Clone(taken)
@@ -185,13 +193,21 @@ func (s Spec) StepsPerFlow() float64 {
 }
 
 // Pauses returns how long the longest flow takes if answers come at once, and the longest pause between two of its
-// requests.
+// requests; with conditions and loops, at most. The flows must be valid.
 func (s Spec) Pauses() (flow, pause time.Duration) {
 	for _, f := range s.Flows {
 		var due, at time.Duration
-		for _, step := range f.Steps {
+		times := f.Times()
+		if p, err := f.Program(); p != nil && err == nil {
+			due, pause = p.Paused, max(pause, p.Paused)
+		}
+		for i, step := range f.Steps {
 			if step.After != nil {
-				due, pause = due+*step.After, max(pause, *step.After)
+				longest := *step.After
+				if p, err := program.ParsePause(step.Pause); err == nil {
+					longest = p.Most
+				}
+				due, pause = due+longest*time.Duration(times[i]), max(pause, longest)
 				continue
 			}
 			due, pause, at = max(due, step.At), max(pause, step.At-at), step.At

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/loadctl/loadctl/targets/formula"
@@ -19,6 +20,7 @@ type Program struct {
 	Columns []string        // of data files that expressions use, by their index in formula.Values.Cell
 	Least   int64           // steps that a flow sends, if none fails
 	Most    int64           // the same
+	Paused  time.Duration   // by pauses that stand between steps, at most
 	Times   []int64         // of each step: how often a flow sends it at most
 	Looped  []bool          // of each step: it stands in a loop
 	Dead    map[*Block]bool // blocks that no flow reaches
@@ -186,6 +188,7 @@ func (c *compiler) block(b *Block, times int64) (w ways, err error) {
 		return w, &Error{Block: b, Key: "pause", Err: err}
 	}
 	c.add(instruction{op: wait, pause: p})
+	c.Paused += p.Most * time.Duration(times)
 	return w, nil
 }
 

@@ -334,7 +334,7 @@ func badFlows() map[string]string {
 		"flows: {f: [s: {get: http://a/}]}\ncookies: [true]":   `t:2:10: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/}]}\ncookies:":          `t:2:9: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/, cookies: true}]}":     `t:1:33: there is no key "cookies"; `,
-		flow("[" + strings.Repeat("s: {get: /}, ", 101) + "]"): `t:2:12: flow "f" has 101 steps, at most 100`,
+		flow("[" + strings.Repeat("s: {get: /}, ", 101) + "]"): `t:2:1313: flow "f" has more than 100 steps; make two`,
 		"flows: {\"\": [s: {get: http://a/}]}":                 "t:1:9: the name of a flow has 1 to 64 bytes",
 		"flows: {f: [s: {get: /}]}":                            "t:1:22: a path needs a base; write base: https://host",
 	}
