@@ -19,7 +19,8 @@ const (
 	MaxDepth  = 8        // blocks inside each other
 	MaxValue  = 16 << 10 // bytes of a value, as of those that are taken
 	MaxItems  = 1000     // of a list
-	MaxSteps  = 100      // that the file has
+	MaxSteps  = 100      // of a flow
+	MaxBlocks = 1000     // of a flow
 	MaxReason = 59       // bytes of the text of fail: it is part of a class of errors
 )
 

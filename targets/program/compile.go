@@ -82,6 +82,7 @@ type compiler struct {
 	step    int        // the next one
 	loops   int        // around
 	depth   int
+	blocks  int
 	skipped bool // no flow comes here
 }
 
@@ -133,6 +134,9 @@ func begins(blocks []*Block) error {
 func (c *compiler) list(blocks []*Block, times int64) (sum ways, err error) {
 	skipped := c.skipped
 	for _, b := range blocks {
+		if c.blocks++; c.blocks > MaxBlocks {
+			return sum, &Error{Block: b, Err: fmt.Errorf("the flow has more than %d entries; make two flows of it", MaxBlocks)}
+		}
 		if c.skipped {
 			c.Dead[b] = true
 		}
