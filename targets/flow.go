@@ -342,7 +342,7 @@ func (s Step) checkTakes(taken []string) error {
 func CheckValueName(name string) error {
 	switch {
 	case !rows.IsName(name):
-		return errors.New("a name has letters, digits, dashes and underscores, as in ${token}")
+		return errors.New("a name has letters, digits, dashes and underscores; write one such as token")
 	case template.IsName(name):
 		return fmt.Errorf("${%s} has a meaning already; choose another name", name)
 	}

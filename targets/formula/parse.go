@@ -49,13 +49,20 @@ func Parse(text string, s Scope) (*Formula, error) {
 	return f, nil
 }
 
+// wrongNumber matches what the parser says of a number that is none.
+var wrongNumber = regexp.MustCompile(`^invalid .* literal: .* parsing "(.*)"`)
+
 // syntax returns an error of the parser.
 func syntax(err error, text string, found []Variable) error {
 	e, ok := errors.AsType[*file.Error](err)
 	if !ok {
-		return &Error{0, errors.New("is no expression")}
+		return &Error{0, errors.New("is no expression; use operators, numbers, texts in quotes and ${NAME}")}
 	}
 	message := e.Message
+	if m := wrongNumber.FindStringSubmatch(message); m != nil { // the parser is behind it already
+		before, _, _ := strings.Cut(text, m[1])
+		return &Error{len([]rune(before)), fmt.Errorf("%.40s is no number, or too large; write one of up to 1e308", m[1])}
+	}
 	for i, v := range slices.Backward(found) {
 		message = strings.ReplaceAll(message, fmt.Sprintf(`Identifier("_%d")`, i), "${"+v.Name+"}")
 	}
@@ -67,8 +74,14 @@ func syntax(err error, text string, found []Variable) error {
 		message = `"=" compares nothing; write ==`
 	case strings.Contains(message, "nodes"):
 		message = fmt.Sprintf("an expression has at most %d parts; set a part of it before", maxNodes)
-	case strings.Contains(message, "unexpected token"):
-		message = strings.Replace(message, "unexpected token", "an operator is missing before, or a value:", 1) + " cannot stand here"
+	case strings.Contains(message, "not terminated"):
+		message = "the text has no end; write a quote behind it"
+	case strings.Contains(message, "unclosed comment"):
+		message = "the comment has no end; write */ behind it"
+	case strings.HasPrefix(message, "unexpected token "):
+		message = strings.TrimPrefix(message, "unexpected token ") + " cannot stand here; write an operator between two values, and a value on each side"
+	default:
+		message += "; use operators, numbers, texts in quotes and ${NAME}"
 	}
 	return &Error{min(e.From, len([]rune(text))), errors.New(message)}
 }
@@ -216,9 +229,9 @@ func (r reader) binary(n *ast.BinaryNode) (operand, error) {
 	}
 	switch n.Operator {
 	case "==":
-		return equal(a, b), comparable(n, a, b)
+		return equal(a, b), comparable(n.Left, n.Right, a, b)
 	case "!=":
-		return not(equal(a, b)), comparable(n, a, b)
+		return not(equal(a, b)), comparable(n.Left, n.Right, a, b)
 	case "&&", "and", "||", "or":
 		if err := errors.Join(condition(n.Left, a), condition(n.Right, b)); err != nil {
 			return a, first(err)
@@ -241,7 +254,7 @@ func (r reader) in(n *ast.BinaryNode, a operand) (operand, error) {
 	for _, item := range list.Nodes {
 		b, err := r.operand(item)
 		if err == nil {
-			err = comparable(item, a, b)
+			err = comparable(n.Left, item, a, b)
 		}
 		if err != nil {
 			return a, err
@@ -268,7 +281,7 @@ func (r reader) choice(n *ast.ConditionalNode) (operand, error) {
 	case c.kind != Truth:
 		return c, condition(n.Cond, c)
 	case a.kind != b.kind:
-		return a, at(n.Exp2, "is %v, and the other side of ?: is %v; make both the same", b.kind, a.kind)
+		return a, at(n.Exp2, "this is %v, and the other side of ?: is %v; make both the same", b.kind, a.kind)
 	}
 	constant := a.constant && b.constant && c.constant
 	switch a.kind {
@@ -293,7 +306,7 @@ func (r reader) choice(n *ast.ConditionalNode) (operand, error) {
 // numeric checks that a part can be read as a number.
 func numeric(n ast.Node, o operand) error {
 	if o.kind == Truth {
-		return at(n, "is true or false, and a number is needed here; compare numbers")
+		return at(n, "this is true or false, and a number is needed here; compare numbers")
 	}
 	if o.kind == Text && o.constant {
 		if v := new(Values); o.text(v) == "" || v.failed(o) {
@@ -314,13 +327,13 @@ func condition(n ast.Node, o operand) error {
 	if o.kind == Truth {
 		return nil
 	}
-	return at(n, "is %v, and a condition is needed here; compare it, as in ${NAME} == \"true\"", o.kind)
+	return at(n, "this is %v, and a condition is needed here; compare it, as in ${NAME} == \"true\"", o.kind)
 }
 
 // comparable checks that two parts can be equal.
-func comparable(n ast.Node, a, b operand) error {
+func comparable(left, right ast.Node, a, b operand) error {
 	if a.kind == Number || b.kind == Number {
-		return first(errors.Join(numeric(n, a), numeric(n, b)))
+		return first(errors.Join(numeric(left, a), numeric(right, b)))
 	}
 	return nil
 }

@@ -182,7 +182,7 @@ func (c *compiler) block(b *Block, times int64) (w ways, err error) {
 		return w, c.set(b)
 	case b.Fail != "":
 		if len(b.Fail) > MaxReason || strings.ContainsFunc(b.Fail, func(r rune) bool { return !unicode.IsPrint(r) }) {
-			return w, &Error{Block: b, Key: "fail", Err: fmt.Errorf("the reason has 1 to %d printable bytes", MaxReason)}
+			return w, &Error{Block: b, Key: "fail", Err: fmt.Errorf("the reason has 1 to %d printable bytes; write a shorter one", MaxReason)}
 		}
 		c.add(instruction{op: fail, reason: errors.New(b.Fail)})
 		return ways{ends: true}, nil
@@ -249,7 +249,7 @@ func (c *compiler) formula(b *Block, key string, index int, text string) (*formu
 func (c *compiler) condition(b *Block, key, text string) (*formula.Formula, error) {
 	f, err := c.formula(b, key, 0, text)
 	if err == nil && f.Kind() != formula.Truth {
-		err = &Error{Block: b, Key: key, Err: fmt.Errorf("is %v, and a condition is needed here; compare it, as in ${NAME} == \"true\"", f.Kind())}
+		err = &Error{Block: b, Key: key, Err: fmt.Errorf("this is %v, and a condition is needed here; compare it, as in ${NAME} == \"true\"", f.Kind())}
 	}
 	return f, err
 }
@@ -350,7 +350,7 @@ func (c *compiler) loop(b *Block, times int64) (w ways, err error) {
 	check := instruction{op: test, name: -1, count: b.Repeat}
 	most := int64(b.Repeat)
 	if b.Repeat < 0 || b.Repeat > MaxSends {
-		return w, &Error{Block: b, Key: "repeat", Err: fmt.Errorf("repeat 1 to %d times", MaxSends)}
+		return w, &Error{Block: b, Key: "repeat", Err: fmt.Errorf("a loop repeats its steps 1 to %d times; write such a number", MaxSends)}
 	}
 	if b.ForEach != nil {
 		most = MaxItems

@@ -182,7 +182,7 @@ func (b *blocks) decide(block *program.Block, key string, at, n *yaml.Node) erro
 		block.Pause = text
 	case "repeat":
 		if block.Repeat, err = strconv.Atoi(text); err != nil || block.Repeat < 1 || block.Repeat > program.MaxSends {
-			return b.fail(n, "repeat takes a whole number from 1 to %d, such as repeat: 3", program.MaxSends)
+			return b.fail(n, "repeat takes a whole number from 1 to %d; write one, such as repeat: 3", program.MaxSends)
 		}
 	case "for_each":
 		m := eachForm.FindStringSubmatch(text)
