@@ -363,7 +363,7 @@ func TestBadBlocks(t *testing.T) {
 		"send each of its steps in one place,  ":     {send(0), send(1), send(2)},
 		"nested deeper than 8":                       {send(0), deep},
 		"has no steps":                               {send(0), {If: "true"}, send(1)},
-		"repeat, character 1: a loop repeats its":      {send(0), {Repeat: 1001, Then: []*Block{send(1)}}},
+		"repeat, character 1: a loop repeats its":    {send(0), {Repeat: 1001, Then: []*Block{send(1)}}},
 		"fail, character 1: the reason has 1 to":     {send(0), send(1), {Fail: strings.Repeat("x", 60)}},
 		"pause, character 1: there is no pause":      {send(0), send(1), {Pause: "gauss 1s"}},
 		"if, character 6: ":                          {send(0), {If: "1 == ${x}", Then: []*Block{send(1)}}},
