@@ -12,6 +12,7 @@ type Call struct {
 // A Session is what a flow keeps from step to step. One request uses it at a time.
 type Session struct {
 	Start  int64 // when the flow's slot was due; for its owner alone
+	Turn   int64 // when the next step had been due if all answers had come at once; the same
 	values []string
 	jar    *Jar           // nil = no request had to do with cookies
 	State  *program.State // how far a flow with a Course has come
@@ -20,7 +21,7 @@ type Session struct {
 // Reset forgets what was taken, and the cookies.
 func (s *Session) Reset() {
 	clear(s.values)
-	s.Start, s.values, s.jar = 0, s.values[:0], nil
+	s.Start, s.Turn, s.values, s.jar = 0, 0, s.values[:0], nil
 }
 
 // Keep keeps a value under an index.

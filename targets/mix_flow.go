@@ -49,16 +49,17 @@ func (m *Mix) Rest(step int) int { return m.places[step].rest }
 // when the answer before it ended, both ns of the same clock.
 func (m *Mix) Due(step int, start, answered int64) int64 {
 	switch p := &m.places[step]; {
-	case p.index == 0: // again, in a loop
-		return answered
+	case !m.FromAnswer(step):
+		return start + p.at
 	case p.pause.Mean > 0:
 		return answered + int64(p.pause.Draw())
-	case p.waits:
-		return answered + p.after
 	default:
-		return start + p.at
+		return answered + p.after
 	}
 }
+
+// FromAnswer reports whether a step is due some time after the answer before it. The first one is, if a loop comes to it again.
+func (m *Mix) FromAnswer(step int) bool { return m.places[step].waits || m.places[step].index == 0 }
 
 // Ahead returns the steps of the first n requests, if each flow sends its steps one after the other: connections that
 // are opened ahead go to their hosts.

@@ -143,3 +143,72 @@ func TestCoursesAddUp(t *testing.T) {
 		}
 	}
 }
+
+// TestFlowsOvertake asserts that flows which come to a step late, because of loops, hold back no others: on an idle machine each
+// step leaves when it is due, and where the machine often stands still, no backlog grows.
+func TestFlowsOvertake(t *testing.T) {
+	for _, stalls := range []bool{false, true} {
+		b := newWalkBed(t, []targets.Flow{polling()}, 100_000)
+		rng, polls := rand.New(rand.NewPCG(1, 1)), map[uint64]uint64{}
+		b.client.answer = func(r *targets.Result) int64 {
+			state := "running"
+			if polls[r.Call.Number]++; polls[r.Call.Number] > r.Call.Number%4 {
+				state = "9"
+			}
+			if r.Call.Step < 2 {
+				r.Call.Session.Keep(0, state)
+			}
+			return msec
+		}
+		for k := range int64(5000) {
+			b.start(k)
+			if b.pass(4 * time.Millisecond); stalls && rng.IntN(10) == 0 {
+				b.client.now += rng.Int64N(60) * msec
+			}
+		}
+		b.pass(5 * time.Second)
+		var late int64
+		for _, r := range b.client.sent {
+			late = max(late, r.Sent-r.Due)
+		}
+		if got := steps5(t, b); late > 1000*msec || !stalls && late > msec || got[1].Sent != 7500 || got[4].Sent != 5000 {
+			t.Errorf("stalls %v: a request was %v late; %d questions, %d ends", stalls, time.Duration(late), got[1].Sent, got[4].Sent)
+		}
+	}
+}
+
+// TestLoopsAfterAStall asserts that what a stall of the endpoint let pile up in loops leaves at no more than twice its usual pace.
+func TestLoopsAfterAStall(t *testing.T) {
+	b := newWalkBed(t, []targets.Flow{polling()}, 100_000)
+	begin, back := b.client.now, b.client.now+4000*msec
+	rng := rand.New(rand.NewPCG(1, 1))
+	b.client.answer = func(r *targets.Result) int64 {
+		if r.Call.Step < 2 {
+			r.Call.Session.Keep(0, "running")
+		}
+		if r.Sent < begin+2000*msec {
+			return msec
+		}
+		return max(0, back-r.Sent) + rng.Int64N(5*msec) // from 2 s to 4 s no answer comes
+	}
+	for k := range int64(6000) { // 1,000 a second
+		b.start(k)
+		b.pass(time.Millisecond)
+	}
+	b.pass(20 * time.Second)
+	window := map[int64]int{}
+	for _, r := range b.client.sent {
+		if r.Call.Step == 1 {
+			window[(r.Sent-begin)/(100*msec)]++
+		}
+	}
+	most := 0
+	for w, n := range window {
+		if most = max(most, n); n > 2*500+50 { // 5 questions a flow: 500 in each window
+			t.Errorf("%d questions in 100 ms, %d ms after the begin", n, w*100)
+		}
+	}
+	if got := steps5(t, b); got[1].Sent != 30_000 || most < 600 {
+		t.Errorf("%d questions, at most %d in 100 ms", got[1].Sent, most)
+	}
+}

@@ -64,8 +64,7 @@ func (s *shard) walkOn(r *targets.Result, next program.Turn) {
 	case r.Outcome.Class != "" || w.over || mode(s.mode.Load()) == stopping:
 		s.giveUpWalk(c)
 	default:
-		c.Step++
-		w.wait(c, r.Done, 0)
+		w.wait(r, c.Step+1, 0)
 	}
 }
 
@@ -85,7 +84,7 @@ func (s *shard) goOn(r *targets.Result, next program.Turn) {
 		s.giveUpWalk(c)
 		return
 	}
-	w.wait(c, r.Done, next.Pause)
+	w.wait(r, c.Step, next.Pause)
 }
 
 // giveUpWalk ends a flow before the steps after this one. Of a flow with a Course these are all that it did not come to.
