@@ -125,7 +125,7 @@ func TestConditionsSurvive(t *testing.T) {
 		}
 		return n
 	}
-	b.renewed("order")
+	b.members("order", 2)
 	await.True(t, "50 ways", func() bool { return sent("leave") >= 50 })
 	b.loadctl("set-rate", "order", "2500")
 	at := sent("status")
