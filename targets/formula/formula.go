@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -121,9 +120,6 @@ func (v *Values) fail(err error) {
 	}
 }
 
-// decimal matches the numbers of JSON.
-var decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-
 // number reads a text as a number.
 func (v *Values) number(text string) float64 {
 	n, err := strconv.ParseFloat(text, 64)
@@ -133,14 +129,15 @@ func (v *Values) number(text string) float64 {
 	return n
 }
 
-// plain reports whether a text that strconv reads is a number of JSON. Most have digits alone.
+// plain reports whether a text that strconv reads is a number of JSON.
 func plain(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < '0' || c > '9' || c == '0' && i == 0 && len(text) > 1 {
-			return decimal.MatchString(text)
-		}
+	digit := func(i int) bool { return i < len(text) && text[i] >= '0' && text[i] <= '9' }
+	begin := len(text) - len(strings.TrimPrefix(text, "-"))
+	if !digit(begin) || text[begin] == '0' && digit(begin+1) || strings.ContainsAny(text, "_xX") {
+		return false
 	}
-	return true
+	dot := strings.IndexByte(text, '.')
+	return dot < 0 || digit(dot+1)
 }
 
 // finite notes a number that is none.
