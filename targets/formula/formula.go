@@ -187,7 +187,7 @@ func hide(text string) (hidden string, found []Variable, err error) {
 		case quote != 0 && r == '\\' && quote != '`' && i+n < len(text):
 			b.WriteString(text[i : i+n])
 			i, offset = i+n, offset+1
-			r, n = utf8.DecodeRuneInString(text[i:])
+			_, n = utf8.DecodeRuneInString(text[i:])
 		case quote == r:
 			quote = 0
 		case quote == 0 && strings.ContainsRune("\"'`", r):
