@@ -12,8 +12,9 @@ import (
 // StepReport is one step of a workload in a Report. Its requests are among those of the report.
 type StepReport struct {
 	Name         string              `json:"name"`                    // "other" pools those after the first 32
-	Reached      int64               `json:"reached,omitempty"`       // flows that have the step after their first one
+	Reached      int64               `json:"reached,omitempty"`       // flows that have the step after their first one; in a loop, each time
 	Ended        int64               `json:"ended_before,omitempty"`  // of these, flows that ended before it
+	Bypassed     int64               `json:"bypassed,omitempty"`      // of these, flows that a condition led past it
 	Unfinished   int64               `json:"unfinished,omitempty"`    // of these, flows on their way to it, also those of workers that are gone
 	FromAnswer   bool                `json:"from_answer,omitempty"`   // it is due some time after the answer before it; latency counts from then
 	FollowedLate int64               `json:"followed_late,omitempty"` // of LateDropped, those after the first request of their flow
@@ -45,8 +46,8 @@ func (r *Report) setSteps(steps map[string]*record.Step, order []string) {
 		s := steps[name]
 		kept := keptOf(s.Sent, s.LateDropped)
 		r.Steps = append(r.Steps, StepReport{
-			Name: name, FollowedLate: s.FollowedLate, Reached: s.Reached, Ended: s.Ended,
-			Unfinished: max(0, s.Reached-s.Followed-s.FollowedLate-s.Ended), Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
+			Name: name, FollowedLate: s.FollowedLate, Reached: s.Reached, Ended: s.Ended, Bypassed: s.Bypassed,
+			Unfinished: max(0, s.Reached-s.Followed-s.FollowedLate-s.Ended-s.Bypassed), Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed,
 			InFlight: s.Sent - s.Completed - s.Failed, Errors: maps.Clone(s.Errors),
 			Latency:   s.Latency.Distribution(kept),
 			FirstByte: s.FirstByte.Histogram().Distribution(1), FirstBytes: s.FirstByte.Count(),
@@ -106,8 +107,8 @@ func (h *Histograms) setStep(name string, latency *record.Histogram) {
 func (r *Report) recorded() map[string]*record.Step {
 	all := map[string]*record.Step{}
 	for _, s := range r.Steps {
-		step := &record.Step{Reached: s.Reached, Ended: s.Ended, FollowedLate: s.FollowedLate,
-			Followed: s.Reached - s.Ended - s.Unfinished - s.FollowedLate, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram(), FirstByte: record.NewCompact(),
+		step := &record.Step{Reached: s.Reached, Ended: s.Ended, Bypassed: s.Bypassed, FollowedLate: s.FollowedLate,
+			Followed: s.Reached - s.Ended - s.Bypassed - s.Unfinished - s.FollowedLate, Sent: s.Sent, LateDropped: s.LateDropped, Completed: s.Completed, Failed: s.Failed, Errors: s.Errors, Latency: record.NewHistogram(), FirstByte: record.NewCompact(),
 			Judged: s.Goodput.Judged, Good: s.Goodput.Good, Streams: record.NewStreams()}
 		if h := r.Histograms.Phases.Steps[s.Name]; h != nil {
 			step.FirstByte = h

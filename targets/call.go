@@ -1,5 +1,7 @@
 package targets
 
+import "github.com/loadctl/loadctl/targets/program"
+
 // A Call says which request a Target performs. The zero value is the first request of a run of one request.
 type Call struct {
 	Number  uint64   // ordinal of the slot that started the flow; it fills placeholders, but for Row
@@ -10,8 +12,10 @@ type Call struct {
 // A Session is what a flow keeps from step to step. One request uses it at a time.
 type Session struct {
 	Start  int64 // when the flow's slot was due; for its owner alone
+	Turn   int64 // when the next step had been due if all answers had come at once; the same
 	values []string
-	jar    *Jar // nil = no request had to do with cookies
+	jar    *Jar           // nil = no request had to do with cookies
+	State  *program.State // how far a flow with a Course has come
 
 	row     uint64
 	numbers bool // row counts, and not the number of the call
@@ -31,7 +35,7 @@ func (s *Session) SetRow(n uint64) { s.row, s.numbers = n, true }
 // Reset forgets what was taken, and the cookies.
 func (s *Session) Reset() {
 	clear(s.values)
-	*s = Session{values: s.values[:0]}
+	*s = Session{values: s.values[:0], State: s.State}
 }
 
 // Keep keeps a value under an index.

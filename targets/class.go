@@ -27,6 +27,7 @@ const (
 	ClassErrorEvent  = "error-event" // an event says that the answer failed
 	ClassRequest     = "request"     // the request cannot be made, so it was not sent: its JSON does not fit the message
 	ClassPanic       = "panic"       // the code of a scheme that is not ours panicked
+	ClassFlow        = "flow"        // the answer was as expected, and then its flow failed: a condition that cannot be computed, a bound, or fail; the reason follows, after a space
 	ClassOther       = "other"       // none of these
 )
 
@@ -35,7 +36,7 @@ func Classes() []string {
 	return []string{
 		ClassCanceled, ClassTimeout, ClassDNS, ClassDescriptors, ClassPorts, ClassConnect, ClassReset,
 		ClassTLS, ClassBodyLimit, ClassHeadLimit, ClassEOF, ClassProtocol, ClassRedirect, ClassStatus, ClassReply, ClassClosed, ClassTruncated, ClassStalled,
-		ClassNoEvent, ClassEventLimit, ClassEncoded, ClassErrorEvent, ClassRequest, ClassPanic,
+		ClassNoEvent, ClassEventLimit, ClassEncoded, ClassErrorEvent, ClassRequest, ClassPanic, ClassFlow,
 		ClassOther,
 	}
 }

@@ -24,7 +24,7 @@ func (s Spec) CheckCookies() error {
 }
 
 // remembers reports whether a flow has a request that may send cookies of an answer before it.
-func (s Spec) remembers(f Flow) bool { return len(f.Steps) > 1 || s.Redirects > 0 }
+func (s Spec) remembers(f Flow) bool { return f.walks() || s.Redirects > 0 }
 
 // Cookies returns those of the flow; none for a nil Session.
 func (s *Session) Cookies() *Jar {

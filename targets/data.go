@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/loadctl/loadctl/targets/formula"
+	"github.com/loadctl/loadctl/targets/program"
 	"github.com/loadctl/loadctl/targets/rows"
 	"github.com/loadctl/loadctl/targets/template"
 )
@@ -41,9 +43,16 @@ func (s Spec) Parser(tables Tables) Parser {
 			return template.Literal(text), nil
 		}
 		column := func(name string) (func(uint64) string, error) { return s.column(tables, name, salt >= SaltHeaders) }
-		earlier := s.taken[:len(s.taken)-len(s.takes)]
-		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt), Taken: earlier})
+		return template.Parse(text, template.Options{Salt: salt, Column: column, Escape: s.escape(salt), Taken: s.earlier})
 	}
+}
+
+// CheckColumn checks that a data file has the column SOURCE.COLUMN, for a caller that knows where the name was written.
+func (s Spec) CheckColumn(name string) error {
+	if _, err := s.column(nil, name, false); err != nil {
+		return fmt.Errorf("${%.60s}: %w", name, err)
+	}
+	return nil
 }
 
 // Masked returns the spec for a reader: cells of columns whose names suggest a secret are stand-ins.
@@ -154,10 +163,14 @@ func (s Spec) UnusedData() (unused []string) {
 // placeholders returns the names of all placeholders. Those of a text with a wrong one are missing.
 func (s Spec) placeholders() (names []string) {
 	for _, f := range s.Flows {
-		var taken []string
-		for _, step := range f.Steps {
-			one := s.Single(step, nil, taken)
-			names, taken = append(names, one.placeholders()...), one.taken
+		known := f.Known()
+		for i, step := range f.Steps {
+			names = append(names, s.Single(step, nil, known[i]).placeholders()...)
+		}
+		for _, text := range program.Expressions(f.Body) {
+			for _, v := range formula.Variables(text) {
+				names = append(names, v.Name)
+			}
 		}
 	}
 	parse := s.Parser(nil)

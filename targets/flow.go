@@ -11,6 +11,8 @@ import (
 
 	"github.com/loadctl/loadctl/targets/check"
 	"github.com/loadctl/loadctl/targets/events"
+	"github.com/loadctl/loadctl/targets/formula"
+	"github.com/loadctl/loadctl/targets/program"
 	"github.com/loadctl/loadctl/targets/rows"
 	"github.com/loadctl/loadctl/targets/template"
 )
@@ -19,7 +21,7 @@ import (
 const (
 	MaxFlows      = 10_000
 	MaxWeight     = 10_000
-	MaxSteps      = 100 // of a flow
+	MaxSteps      = program.MaxSteps
 	MaxTakes      = 100 // of a flow
 	MaxPause      = time.Hour
 	maxLabelBytes = 64
@@ -33,6 +35,11 @@ type Flow struct {
 	// Weight is the flow's part of the mix, Weight / sum of weights; 0 means 1.
 	Weight int64  `json:"weight,omitempty"`
 	Steps  []Step `json:"steps"`
+	// Body says in which order the steps are sent, by conditions and loops; none = one after the other. Package program
+	// runs it. Least and Most are how many requests the flow then has, if none fails.
+	Body  []*program.Block `json:"body,omitempty"`
+	Least int64            `json:"least,omitempty"`
+	Most  int64            `json:"most,omitempty"`
 }
 
 // A Step is one request of a flow. Its fields mean what they mean in Spec, unless they are described here.
@@ -54,6 +61,8 @@ type Step struct {
 	At time.Duration `json:"at_ns,omitempty"`
 	// After makes the step due this long after the end of the answer before it, instead of At. nil = At counts.
 	After *time.Duration `json:"after_ns,omitempty"`
+	// Pause draws the time instead, with After as its mean: "exp 2s" or "uniform 1s..3s", as program.ParsePause reads it.
+	Pause string `json:"pause,omitempty"`
 	// Takes are values of the answer for placeholders of later steps of the flow: ${NAME}.
 	Takes []Take `json:"takes,omitempty"`
 }
@@ -63,6 +72,63 @@ type Take struct {
 	Name string `json:"name"`
 	// From says which part, as check.ParseTake reads it: "json PATH", "header NAME", "cookie NAME" or "regex /REGEX/".
 	From string `json:"from"`
+}
+
+// Program returns the compiled Body; nil if there is none.
+func (f Flow) Program() (*program.Program, error) {
+	if len(f.Body) == 0 {
+		return nil, nil
+	}
+	takes := make([][]string, len(f.Steps))
+	for i, step := range f.Steps {
+		for _, t := range step.Takes {
+			takes[i] = append(takes[i], t.Name)
+		}
+	}
+	return program.Compile(f.Body, takes)
+}
+
+// Known returns for each step the names that the flow may have taken before it, in the order of a Session. A flow need not
+// take all of them: see formula.Unsure. The flow must be valid.
+func (f Flow) Known() (all [][]string) {
+	if p, err := f.Program(); p != nil && err == nil {
+		return p.Known
+	}
+	var taken []string
+	for _, step := range f.Steps {
+		all = append(all, taken)
+		taken = with(taken, step.Takes)
+	}
+	return all
+}
+
+// Times returns for each step how often the flow sends it at most. The flow must be valid.
+func (f Flow) Times() []int64 {
+	if p, err := f.Program(); p != nil && err == nil {
+		return p.Times
+	}
+	return slices.Repeat([]int64{1}, len(f.Steps))
+}
+
+// with returns the names that a flow has taken after it took more.
+func with(taken []string, more []Take) []string {
+	taken = slices.Clone(taken)
+	for _, t := range more {
+		if i := slices.IndexFunc(taken, func(name string) bool { return strings.TrimPrefix(name, formula.Unsure) == t.Name }); i >= 0 {
+			taken[i] = t.Name
+			continue
+		}
+		taken = append(taken, t.Name)
+	}
+	return taken
+}
+
+// requests returns how many requests the flow has at most.
+func (f Flow) requests() int64 {
+	if len(f.Body) > 0 {
+		return f.Most
+	}
+	return int64(len(f.Steps))
 }
 
 // weight is the weight in effect.
@@ -82,13 +148,30 @@ func (s Spec) StepNames() (all []string) {
 	return all
 }
 
-// Walks reports whether a flow has several steps.
-func (s Spec) Walks() bool {
-	return slices.ContainsFunc(s.Flows, func(f Flow) bool { return len(f.Steps) > 1 })
+// Walks reports whether a flow may have several requests.
+func (s Spec) Walks() bool { return slices.ContainsFunc(s.Flows, Flow.walks) }
+
+func (f Flow) walks() bool { return len(f.Steps) > 1 || len(f.Body) > 0 }
+
+// Bounds returns how many requests a slot has on average: at least, and at most. Both are the same if no flow has conditions
+// and loops.
+func (s Spec) Bounds() (least, most float64) {
+	var weights float64
+	for _, f := range s.Flows {
+		w, n := float64(f.weight()), f.requests()
+		weights, most = weights+w, most+w*float64(n)
+		if least += w * float64(n); len(f.Body) > 0 {
+			least -= w * float64(n-f.Least)
+		}
+	}
+	if weights == 0 {
+		return 1, 1
+	}
+	return least / weights, most / weights
 }
 
-// MeanSteps returns the mean number of requests of a slot, as a fraction; 1/1 without flows, or if each request has a slot.
-// The weight w of a flow with n steps gives
+// MeanSteps returns the mean number of requests of a slot, as a fraction; 1/1 without flows, or if each request has a slot. A
+// flow with conditions and loops counts with the most that it may have. The weight w of a flow with n requests gives
 //
 //	Σ w·n / Σ w
 //
@@ -98,7 +181,7 @@ func (s Spec) MeanSteps() (requests, slots int64) {
 		return 1, 1
 	}
 	for _, f := range s.Flows {
-		requests, slots = requests+f.weight()*int64(len(f.Steps)), slots+f.weight()
+		requests, slots = requests+f.weight()*f.requests(), slots+f.weight()
 	}
 	return requests, slots
 }
@@ -110,13 +193,21 @@ func (s Spec) StepsPerFlow() float64 {
 }
 
 // Pauses returns how long the longest flow takes if answers come at once, and the longest pause between two of its
-// requests.
+// requests; with conditions and loops, at most. The flows must be valid.
 func (s Spec) Pauses() (flow, pause time.Duration) {
 	for _, f := range s.Flows {
 		var due, at time.Duration
-		for _, step := range f.Steps {
+		times := f.Times()
+		if p, err := f.Program(); p != nil && err == nil {
+			due, pause = p.Paused, max(pause, p.Paused)
+		}
+		for i, step := range f.Steps {
 			if step.After != nil {
-				due, pause = due+*step.After, max(pause, *step.After)
+				longest := *step.After
+				if p, err := program.ParsePause(step.Pause); err == nil {
+					longest = p.Most
+				}
+				due, pause = due+longest*time.Duration(times[i]), max(pause, longest)
 				continue
 			}
 			due, pause, at = max(due, step.At), max(pause, step.At-at), step.At
@@ -143,22 +234,28 @@ func (s Spec) FromAnswer() (names []string) {
 }
 
 // Single returns the spec of one step: what all steps have in common, and what is its own. Its data files give rows to
-// the flows that use them in turn. taken are the names that earlier steps of its flow take.
+// the flows that use them in turn. taken are the names that its flow may have taken before, as Flow.Known has them.
 func (s Spec) Single(step Step, mix *Mix, taken []string) Spec {
-	s.taken, s.takes = taken, step.Takes
-	for _, t := range step.Takes {
-		s.taken = append(slices.Clip(s.taken), t.Name)
-	}
+	s.earlier, s.taken, s.takes = taken, with(taken, step.Takes), step.Takes
 	s.URL, s.Method, s.Headers, s.Body, s.Expect, s.Checks, s.Reply, s.Stream = step.URL, step.Method, step.Headers, step.Body, step.Expect, step.Checks, step.Reply, step.Stream
 	s.Flows, s.Pick, s.RateOf, s.mix = nil, "", "", mix
 	return s
 }
 
 // Taken returns the names of the values that the flow has taken when the step has ended, if s is the spec of one step.
-func (s Spec) Taken() []string { return s.taken }
+func (s Spec) Taken() []string {
+	names := slices.Clone(s.taken)
+	for i, name := range names {
+		names[i] = strings.TrimPrefix(name, formula.Unsure)
+	}
+	return names
+}
 
-// Takes returns what the step takes; their names are the last of Taken.
+// Takes returns what the step takes.
 func (s Spec) Takes() []Take { return s.takes }
+
+// FollowsTakes reports whether steps before this one take values, if s is the spec of one step.
+func (s Spec) FollowsTakes() bool { return len(s.earlier) > 0 }
 
 // Steps returns the spec of each step; s alone if it has no flows. The flows must be valid.
 func (s Spec) Steps() []Spec {
@@ -172,11 +269,11 @@ func (s Spec) Steps() []Spec {
 	}
 	var all []Spec
 	for _, f := range s.Flows {
-		var taken []string
-		for _, step := range f.Steps {
-			one := s.Single(step, mix, taken)
+		known := f.Known()
+		for i, step := range f.Steps {
+			one := s.Single(step, mix, known[i])
 			one.Cookies = s.Cookies && s.remembers(f)
-			all, taken = append(all, one), one.taken
+			all = append(all, one)
 		}
 	}
 	return all
@@ -214,6 +311,15 @@ func (s Step) checkTimes() error {
 		return fmt.Errorf("at and after: give times up to %v", MaxPause)
 	case s.At > 0 && s.After != nil:
 		return errors.New("at and after: give one of them")
+	case s.Pause == "":
+		return nil
+	}
+	p, err := program.ParsePause(s.Pause)
+	if err == nil && (s.After == nil || *s.After != p.Mean) {
+		err = errors.New("its mean is not that of after; give both the same")
+	}
+	if err != nil {
+		return fmt.Errorf("pause: %w", err)
 	}
 	return nil
 }
@@ -222,19 +328,29 @@ func (s Step) checkTimes() error {
 func (s Step) checkTakes(taken []string) error {
 	for i, t := range s.Takes {
 		earlier := func(o Take) bool { return o.Name == t.Name }
-		switch _, err := check.ParseTake(t.From); {
-		case err != nil:
+		if _, err := check.ParseTake(t.From); err != nil {
 			return fmt.Errorf("take %.40q: %w", t.Name, err)
-		case !rows.IsName(t.Name):
-			return fmt.Errorf("take %.40q: a name has letters, digits, dashes and underscores, as in ${token}", t.Name)
-		case template.IsName(t.Name):
-			return fmt.Errorf("take %s: ${%s} has a meaning already; choose another name", t.Name, t.Name)
-		case slices.Contains(taken, t.Name) || slices.ContainsFunc(s.Takes[:i], earlier):
-			return fmt.Errorf("take %s: the flow takes this name twice; choose another one", t.Name)
+		}
+		if err := CheckValueName(t.Name); err != nil {
+			return fmt.Errorf("take %.40q: %w", t.Name, err)
+		}
+		if slices.ContainsFunc(s.Takes[:i], earlier) {
+			return fmt.Errorf("take %s: the step takes this name twice; choose another one", t.Name)
 		}
 	}
-	if len(taken)+len(s.Takes) > MaxTakes {
+	if len(with(taken, s.Takes)) > MaxTakes {
 		return fmt.Errorf("take: a flow takes at most %d values", MaxTakes)
+	}
+	return nil
+}
+
+// CheckValueName checks a name under which a flow keeps a value.
+func CheckValueName(name string) error {
+	switch {
+	case !rows.IsName(name):
+		return errors.New("a name has letters, digits, dashes and underscores; write one such as token")
+	case template.IsName(name):
+		return fmt.Errorf("${%s} has a meaning already; choose another name", name)
 	}
 	return nil
 }
@@ -252,13 +368,16 @@ func checkName(name string) error {
 
 // checkFlow checks the steps of a flow, one after the other.
 func (s Spec) checkFlow(f Flow, protocol func(Spec) error) error {
-	var taken []string
+	if err := s.checkBody(f); err != nil {
+		return fmt.Errorf("flow %s: %w", f.Name, err)
+	}
+	known := f.Known()
 	last := time.Duration(0)
 	for i, step := range f.Steps {
 		if err := checkName(step.Name); err != nil {
 			return fmt.Errorf("flow %s: step %d: %w", f.Name, i+1, err)
 		}
-		if err := s.CheckStepWith(protocol, step, taken...); err != nil {
+		if err := s.CheckStepWith(protocol, step, known[i]...); err != nil {
 			return fmt.Errorf("step %s: %w", step.Name, err)
 		}
 		switch {
@@ -270,9 +389,40 @@ func (s Spec) checkFlow(f Flow, protocol func(Spec) error) error {
 			return fmt.Errorf("step %s: at %v is before the step before it; give at least %v, or after", step.Name, step.At, last)
 		}
 		last = max(last, step.At)
-		for _, t := range step.Takes {
-			taken = append(taken, t.Name)
+	}
+	return nil
+}
+
+// checkBody checks the order of the steps of a flow.
+func (s Spec) checkBody(f Flow) error {
+	p, err := f.Program()
+	switch {
+	case err != nil:
+		return err
+	case p == nil && f.Least+f.Most > 0:
+		return errors.New("least and most: they are those of a body; leave them out")
+	case p == nil:
+		return nil
+	case p.Least != f.Least || p.Most != f.Most:
+		return fmt.Errorf("the body sends %d to %d requests, and not %d to %d; give these numbers", p.Least, p.Most, f.Least, f.Most)
+	}
+	for i, step := range f.Steps {
+		if p.Looped[i] && step.At > 0 {
+			return fmt.Errorf("step %s: a step in a loop has no time after the begin of its flow; give after", step.Name)
 		}
+	}
+	for _, name := range p.Columns {
+		if err := s.CheckColumn(name); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.Names {
+		if err := CheckValueName(name); err != nil {
+			return fmt.Errorf("set %.40q: %w", name, err)
+		}
+	}
+	if len(p.Names) > MaxTakes {
+		return fmt.Errorf("set and take: a flow has at most %d values", MaxTakes)
 	}
 	return nil
 }

@@ -52,13 +52,16 @@ func cycle(flows []Flow) (sum int64) {
 	return sum / max(1, divisor)
 }
 
-// Mix returns the mix of the flows; nil if there are none. The flows must be valid.
-func (s Spec) Mix() *Mix {
+// Mix returns the mix of the flows; nil if there are none. The flows must be valid. Cells in their conditions are examples.
+func (s Spec) Mix() *Mix { return s.MixOf(nil) }
+
+// MixOf is Mix with the rows of data files.
+func (s Spec) MixOf(tables Tables) *Mix {
 	if len(s.Flows) == 0 {
 		return nil
 	}
 	m := &Mix{cycle: order(s.Flows), uses: map[string][]uint32{}, places: newPlaces(s.Flows)}
-	m.walks, m.each = len(m.places) > len(s.Flows), s.SlotEach()
+	m.walks, m.each = s.Walks(), s.SlotEach()
 	if s.Pick == PickRandom {
 		// No data file can have this name, so rows do not depend on the flow that they come to.
 		m.random = rows.Source{Name: "the flows", Pick: rows.Random, Rows: int64(len(m.cycle))}.Picker()
@@ -72,6 +75,7 @@ func (s Spec) Mix() *Mix {
 	for _, d := range s.Data {
 		m.uses[d.Name] = m.count(s.users(d.Name))
 	}
+	m.setCourses(s, tables)
 	return m
 }
 

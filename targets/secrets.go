@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -285,6 +286,9 @@ func diffSteps(a, b Flow) (lines []string) {
 	if len(a.Steps) != len(b.Steps) {
 		return []string{fmt.Sprintf("flow %s: %d steps there, %d here", a.Name, len(a.Steps), len(b.Steps))}
 	}
+	if !reflect.DeepEqual(a.Body, b.Body) {
+		lines = append(lines, fmt.Sprintf("flow %s: its conditions and loops differ", a.Name))
+	}
 	for i, x := range a.Steps {
 		y := b.Steps[i]
 		if x.Name != y.Name {
@@ -304,7 +308,7 @@ func diffSteps(a, b Flow) (lines []string) {
 func (s Step) timing() string {
 	text := fmt.Sprintf("at %v", s.At)
 	if s.After != nil {
-		text = fmt.Sprintf("after %v", *s.After)
+		text = "after " + cmp.Or(s.Pause, s.After.String())
 	}
 	for _, t := range s.Takes {
 		text += fmt.Sprintf(", takes %s from %s", t.Name, t.From)

@@ -117,11 +117,12 @@ type Spec struct {
 	// Settings are what only such schemes know.
 	Settings map[string]string `json:"settings,omitempty"`
 
-	mix    *Mix         // of the workload that this spec is one step of; nil = it is none
-	taken  []string     // names of what the steps of its flow take, up to this one
-	takes  []Take       // the last of them: what this step takes
-	schema *grpc.Schema // of Descriptors, once they were read
-	masked bool         // cells of columns whose names suggest a secret are stand-ins: see Examples
+	mix     *Mix         // of the workload that this spec is one step of; nil = it is none
+	taken   []string     // names of what its flow may have taken when this step has ended: see Flow.Known
+	takes   []Take       // of these, what this step takes
+	earlier []string     // what it may have taken before
+	schema  *grpc.Schema // of Descriptors, once they were read
+	masked  bool         // cells of columns whose names suggest a secret are stand-ins: see Examples
 }
 
 // Header is one header of a request.

@@ -15,12 +15,14 @@ const (
 // Step holds what is known of the requests of one step of a workload. All counts are ≥ 0; they are part of those of the
 // Snapshot.
 type Step struct {
-	// Reached counts the flows that have the step after their first one, from their start on. Each is Followed, FollowedLate
-	// or Ended, or on its way to the step. 0 if the step is always the first.
+	// Reached counts the flows that have the step after their first one, from their start on, and in a loop each further time
+	// that a flow comes to it. Each is Followed, FollowedLate, Ended or Bypassed, or on its way to the step. 0 if the step is
+	// always the first.
 	Reached      int64            `json:"reached,omitempty"`
 	Followed     int64            `json:"followed,omitempty"`      // of Sent, those after the first request of their flow
 	FollowedLate int64            `json:"followed_late,omitempty"` // the same of LateDropped
 	Ended        int64            `json:"ended,omitempty"`         // flows that ended before the step: a request failed, or the run was stopped
+	Bypassed     int64            `json:"bypassed,omitempty"`      // flows that did not have the step because of a condition
 	Sent         int64            `json:"sent"`
 	LateDropped  int64            `json:"late_dropped,omitempty"`
 	Completed    int64            `json:"completed"`
@@ -42,6 +44,7 @@ func NewStep() *Step {
 func (s *Step) Merge(o *Step) {
 	s.Reached += o.Reached
 	s.Ended += o.Ended
+	s.Bypassed += o.Bypassed
 	s.Followed += o.Followed
 	s.FollowedLate += o.FollowedLate
 	s.Sent += o.Sent
@@ -104,7 +107,7 @@ func (s *Step) check(name string) error {
 			return err
 		}
 	}
-	for name, n := range map[string]int64{"reached": s.Reached, "ended": s.Ended, "followed": s.Followed, "followed_late": s.FollowedLate, "sent": s.Sent,
+	for name, n := range map[string]int64{"reached": s.Reached, "ended": s.Ended, "bypassed": s.Bypassed, "followed": s.Followed, "followed_late": s.FollowedLate, "sent": s.Sent,
 		"late_dropped": s.LateDropped, "completed": s.Completed, "failed": s.Failed, "judged": s.Judged, "good": s.Good} {
 		if err := checkCount(name, n); err != nil {
 			return err
@@ -195,6 +198,13 @@ func (r *Recorder) StepEnded(step int) {
 	}
 }
 
+// StepBypassed counts a flow that ended without the step with this index, because a condition left it out.
+func (r *Recorder) StepBypassed(step int) {
+	if s := r.steps.step(step); s != nil {
+		s.Bypassed++
+	}
+}
+
 // StepLate counts a slot that LateDropped counts too, as one of the step with this index.
 func (r *Recorder) StepLate(step int) {
 	if s := r.steps.step(step); s != nil {
@@ -231,7 +241,7 @@ func (s *recordedSteps) reset() {
 // addSteps adds those that a Recorder holds.
 func (s *Snapshot) addSteps(r *recordedSteps) {
 	for _, from := range r.all {
-		if from.Reached+from.Ended+from.Sent+from.LateDropped+from.Completed+from.Failed == 0 && from.streams == nil {
+		if from.Reached+from.Ended+from.Bypassed+from.Sent+from.LateDropped+from.Completed+from.Failed == 0 && from.streams == nil {
 			continue
 		}
 		to := s.Step(from.name)

@@ -53,7 +53,7 @@ func textSteps(b *bytes.Buffer, r report.Report) {
 		for _, class := range byCount(s.Errors) {
 			printable.Fprintf(b, "  %s: %d\n", class, s.Errors[class])
 		}
-		for _, t := range []report.Term{{Name: "late dropped", N: s.LateDropped}, {Name: "ended before", N: s.Ended}, {Name: "unfinished", N: s.Unfinished}} {
+		for _, t := range []report.Term{{Name: "late dropped", N: s.LateDropped}, {Name: "ended before", N: s.Ended}, {Name: "bypassed", N: s.Bypassed}, {Name: "unfinished", N: s.Unfinished}} {
 			if t.N > 0 {
 				printable.Fprintf(b, "  %s: %d\n", t.Name, t.N)
 			}
@@ -74,7 +74,7 @@ func (m *metrics) steps(r report.Report) {
 	m.family("loadctl_step_requests", "gauge", "", "Requests of each step of the workload, by what became of them.")
 	for _, s := range r.Steps {
 		for _, c := range []report.Term{{Name: "sent", N: s.Sent}, {Name: "late_dropped", N: s.LateDropped}, {Name: "completed", N: s.Completed},
-			{Name: "failed", N: s.Failed}, {Name: "in_flight", N: s.InFlight}, {Name: "ended_before", N: s.Ended}, {Name: "unfinished", N: s.Unfinished}} {
+			{Name: "failed", N: s.Failed}, {Name: "in_flight", N: s.InFlight}, {Name: "ended_before", N: s.Ended}, {Name: "bypassed", N: s.Bypassed}, {Name: "unfinished", N: s.Unfinished}} {
 			m.sample("loadctl_step_requests", float64(c.N), "step", s.Name, "term", c.Name)
 		}
 	}

@@ -231,6 +231,7 @@ func (f *memberFlags) work(
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	w := member.New(watching, r, link, f.id, describes)
+	w.Mix = r.Spec.Target.MixOf(f.tables) // conditions have the cells of data files
 	f.journal = w.Results
 	go f.files.Restore(watching, r, link)
 	restore := w.Restore

@@ -65,7 +65,7 @@ type Options struct {
 	// Column returns the cells of a column of a data file, by Request.Row. The column is named
 	// SOURCE.COLUMN. An error is one line that says what to do.
 	Column func(name string) (func(number uint64) string, error)
-	// Taken are the names of the values that earlier steps take, in the order of Request.Taken.
+	// Taken are the names of the values that earlier steps take, in the order of Request.Taken; see formula.Unsure.
 	Taken []string
 	// Escape is called once for each placeholder, in order, with the literal before it. It returns how a cell is
 	// appended there. nil = as it is.

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/loadctl/loadctl/targets/formula"
 )
 
 // value appends what fills a placeholder.
@@ -60,6 +62,9 @@ func (o Options) value(text, literal string, salt uint64) (value, error) {
 	if i := slices.Index(o.Taken, words[0]); i >= 0 && len(words) == 1 {
 		return taken(i, add), nil
 	}
+	if slices.Contains(o.Taken, formula.Unsure+words[0]) {
+		return nil, errors.New("it is not taken and not set on every way to here; set it before the first step that may leave it out")
+	}
 	all := kinds()
 	i := slices.IndexFunc(all, func(k kind) bool { return k.name == words[0] })
 	if i < 0 {
@@ -76,6 +81,9 @@ func (o Options) value(text, literal string, salt uint64) (value, error) {
 func (o Options) known() string {
 	var all []string
 	for _, name := range o.Taken {
+		if strings.HasPrefix(name, formula.Unsure) {
+			continue
+		}
 		all = append(all, "${"+name+"}")
 	}
 	return strings.Join(append(all, Help()), " ")

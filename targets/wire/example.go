@@ -34,15 +34,15 @@ func Examples(s targets.Spec, n int, tables targets.Tables, now time.Time) (all 
 		if mix != nil {
 			flow, first = s.Flows[mix.Flow(number)], mix.Step(number)
 		}
-		var taken []string
+		known := flow.Known()
 		for i, step := range flow.Steps[:min(len(flow.Steps), n-len(all))] {
-			one := s.Single(step, mix, taken)
+			one := s.Single(step, mix, known[i])
 			e, err := example(one, tables, number, first+i, now)
 			if err != nil {
 				return nil, fmt.Errorf("step %s: %w", step.Name, err)
 			}
 			e.Flow, e.Step = flow.Name, step.Name
-			all, taken = append(all, e), one.Taken()
+			all = append(all, e)
 		}
 	}
 	return all, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/loadctl/loadctl/targets"
@@ -75,7 +76,7 @@ type take struct {
 
 // addTakes adds what the step of a flow takes.
 func (e *expectation) addTakes(s targets.Spec) error {
-	for i, t := range s.Takes() {
+	for _, t := range s.Takes() {
 		parsed, err := check.ParseTake(t.From)
 		if err != nil {
 			return fmt.Errorf("take %s: %w", t.Name, err)
@@ -83,7 +84,7 @@ func (e *expectation) addTakes(s targets.Spec) error {
 		if s.EffectiveMethod() == http.MethodHead && parsed.Content() > 0 {
 			return fmt.Errorf("take %s: an answer to HEAD has no body; take a header or a cookie", t.Name)
 		}
-		e.takes = append(e.takes, take{parsed, len(s.Taken()) - len(s.Takes()) + i, classTake + t.Name[:min(len(t.Name), 64-len(classTake))]})
+		e.takes = append(e.takes, take{parsed, slices.Index(s.Taken(), t.Name), classTake + t.Name[:min(len(t.Name), 64-len(classTake))]})
 		e.limits.Content = max(e.limits.Content, parsed.Content())
 		e.limits.Fields = e.limits.Fields || parsed.Fields()
 	}

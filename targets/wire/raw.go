@@ -180,7 +180,7 @@ func newBareRules(s targets.Spec) (r rawRules, u *url.URL, err error) {
 	if err != nil {
 		return r, nil, err
 	}
-	r.once, r.later = s.NoKeepAlive, len(s.Taken()) > len(s.Takes())
+	r.once, r.later = s.NoKeepAlive, s.FollowsTakes()
 	r.to.Network, r.to.Address = destination(s, u, routes)
 	return r, u, nil
 }

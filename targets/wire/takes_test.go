@@ -62,9 +62,8 @@ func TestBadFlows(t *testing.T) {
 		"step pay: at and after: give times":         step(func(s *targets.Step) { s.At, s.After = 0, &long }),
 		"at and after: give one of them":             step(func(s *targets.Step) { s.After = &short }),
 		"take \"a b\": a name has letters":           step(func(s *targets.Step) { s.Takes = []targets.Take{{Name: "a b", From: "json x"}} }),
-		"take uuid: ${uuid} has a meaning already":   step(func(s *targets.Step) { s.Takes = []targets.Take{{Name: "uuid", From: "json x"}} }),
-		"take token: the flow takes this name twice": step(func(s *targets.Step) { s.Takes = []targets.Take{{Name: "token", From: "json x"}} }),
-		"take order: the flow takes this name twice": step(func(s *targets.Step) {
+		`take "uuid": ${uuid} has a meaning already`: step(func(s *targets.Step) { s.Takes = []targets.Take{{Name: "uuid", From: "json x"}} }),
+		"take order: the step takes this name twice": step(func(s *targets.Step) {
 			s.Takes = []targets.Take{{Name: "order", From: "json x"}, {Name: "order", From: "json x"}}
 		}),
 		`take "order": "jsom" takes nothing; write json`: step(func(s *targets.Step) { s.Takes = []targets.Take{{Name: "order", From: "jsom x"}} }),

@@ -264,6 +264,33 @@ func TestTryFlowFails(t *testing.T) {
 	}
 }
 
+// TestTryFollowsConditions asserts that a trial asks until a job is done, and goes on as the answers say.
+func TestTryFollowsConditions(t *testing.T) {
+	t.Setenv("LOADCTL_REDIS", "")
+	const flow = "    - create: {post: /jobs, json: {user: '${users.name}'}, take: {job: json id, state: json state}}\n" +
+		"    - status: {get: '/jobs/${job}', while: '${state} != \"done\" && ${loop} < %s', after: 1ms, take: {state: json state}}\n" +
+		"    - if: ${state} != \"done\"\n      steps: [{fail: not done}]\n      else: [{result: {get: '/jobs/${job}/result'}}]\n    - list: {get: /items}\n"
+	steps := func(d try.Done) (names []string) {
+		for _, r := range d.Requests {
+			names = append(names, r.Step)
+		}
+		return names
+	}
+	file, _ := shopping(t, "  buy:\n"+strings.Replace(flow, "%s", "9", 1))
+	if d := tried(t, cli.CodeGood, "--workload", file); !slices.Equal(steps(d), []string{"create", "status", "status", "status", "status", "result", "list"}) || len(d.NotSent)+len(d.Bypassed) != 0 {
+		t.Errorf("%q, %+v", steps(d), d)
+	}
+	file, _ = shopping(t, "  buy:\n"+strings.Replace(flow, "%s", "2", 1))
+	d := tried(t, cli.CodeThreshold, "--workload", file)
+	if !slices.Equal(steps(d), []string{"create", "status", "status"}) || d.Requests[2].Class != "flow not done" || !slices.Equal(d.NotSent, []string{"list"}) || !slices.Equal(d.Bypassed, []string{"result"}) {
+		t.Errorf("%q, %+v", steps(d), d)
+	}
+	_, stderr := shown(t, cli.CodeThreshold, []string{"--workload", file}, []string{"\n\n* not sent: list\n", "* left out by conditions: result\n"})
+	if !strings.HasPrefix(stderr, "error: step status failed: flow not done") {
+		t.Error(stderr)
+	}
+}
+
 // TestTryFails: what is wrong is one clear line, the exit code is 99, and what is known is shown.
 func TestTryFails(t *testing.T) {
 	t.Setenv("LOADCTL_REDIS", "")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,13 +76,15 @@ func (f *Spec) readWorkload(s *spec.Spec) error {
 	}
 	common := ofFlags(&s.Target)
 	for _, flow := range w.Flows {
-		var taken []string
+		known := flow.Known()
 		for i := range flow.Steps {
-			if err := common.add(s.Target, &flow.Steps[i], taken...); err != nil {
+			if err := common.add(s.Target, &flow.Steps[i], known[i]...); err != nil {
 				return fmt.Errorf("--workload: %s: %w", flow.Places[i], err)
 			}
-			for _, t := range flow.Steps[i].Takes {
-				taken = append(taken, t.Name)
+		}
+		for _, name := range slices.Sorted(maps.Keys(flow.Columns)) {
+			if err := s.Target.CheckColumn(name); err != nil {
+				return fmt.Errorf("--workload: %s: %w", flow.Columns[name], err)
 			}
 		}
 		s.Target.Flows = append(s.Target.Flows, flow.Flow)

@@ -15,9 +15,10 @@ type Done struct {
 	OK       bool      `json:"ok"`             // no request failed
 	Flow     string    `json:"flow,omitempty"` // "" without flows
 	Slot     uint64    `json:"slot"`
-	Rows     []Row     `json:"rows"`     // of the data files that the flow uses
-	Requests []Request `json:"requests"` // in their order
-	NotSent  []string  `json:"not_sent"` // names of the steps after one that failed
+	Rows     []Row     `json:"rows"`               // of the data files that the flow uses
+	Requests []Request `json:"requests"`           // in their order
+	NotSent  []string  `json:"not_sent"`           // names of the steps after one that failed
+	Bypassed []string  `json:"bypassed,omitempty"` // names of the steps that a condition left out
 }
 
 // A Row is one of a data file.

@@ -36,6 +36,9 @@ func (d *Done) Text(w io.Writer) error {
 	if len(d.NotSent) > 0 {
 		printable.Fprintf(&b, "\n"+ours+"not sent: %s\n", strings.Join(d.NotSent, ", "))
 	}
+	if len(d.Bypassed) > 0 {
+		printable.Fprintf(&b, "\n"+ours+"left out by conditions: %s\n", strings.Join(d.Bypassed, ", "))
+	}
 	_, err := w.Write(b.Bytes())
 	return err
 }

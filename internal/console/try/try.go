@@ -8,8 +8,8 @@
 //	err = done.Err()      // why a request failed; nil if none did
 //
 // The engine of the workers sends the requests, so they are those of a run: the same bytes, the same connections, the same
-// judgement. The steps of a flow follow each other at once: at and after are not waited for. As in a run, a flow ends
-// with a step that failed.
+// judgement. The steps of a flow follow each other at once: at and after are not waited for. In a flow with conditions or loops
+// they are, and pauses too, as a loop may wait for something. As in a run, a flow ends with a step that failed.
 //
 // Guarantees: each step is sent at most once, plus the redirects that it was asked to follow. Secrets are not shown, unless
 // Trial.Secrets says so: see package redact.
@@ -25,6 +25,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/probe"
+	"github.com/loadctl/loadctl/targets/program"
 	"github.com/loadctl/loadctl/targets/redact"
 	"github.com/loadctl/loadctl/targets/wire"
 )
@@ -97,25 +98,84 @@ func (v *visit) walk(ctx context.Context) (*Done, error) {
 		rest = mix.Rest(begin)
 	}
 	v.findRows(d, mix, flow)
-	session := &targets.Session{Start: v.clock.Now()}
-	for i := range rest + 1 {
-		name := ""
-		if mix != nil {
-			name = v.Spec.Flows[flow].Steps[i].Name
+	call := targets.Call{Number: v.Slot, Step: begin, Session: &targets.Session{Start: v.clock.Now()}}
+	if mix != nil && mix.Course(begin) != nil {
+		mix.Course(begin).Start(call.Session)
+		if err := v.follow(ctx, d, call, mix); err != nil {
+			return nil, err
 		}
+		d.OK = d.Err() == nil
+		return d, nil
+	}
+	for i := range rest + 1 {
+		call.Step = begin + i
 		if n := len(d.Requests); n > 0 && !d.Requests[n-1].OK {
-			d.NotSent = append(d.NotSent, name)
+			d.NotSent = append(d.NotSent, v.name(mix, call.Step))
 			continue
 		}
-		r, err := v.send(ctx, targets.Call{Number: v.Slot, Step: begin + i, Session: session})
+		r, err := v.send(ctx, call)
+		if err == nil {
+			err = v.note(d, r, mix)
+		}
 		if err != nil {
 			return nil, err
 		}
-		r.Step = name
-		d.Requests = append(d.Requests, r)
 	}
 	d.OK = d.Err() == nil
 	return d, nil
+}
+
+// follow sends the steps of a flow with a Course.
+func (v *visit) follow(ctx context.Context, d *Done, call targets.Call, mix *targets.Mix) error {
+	course, begin := mix.Course(call.Step), call.Step
+	for {
+		r, err := v.send(ctx, call)
+		if err != nil {
+			return err
+		}
+		next := program.Turn{Step: -1}
+		if r.Outcome.Class == "" {
+			next, r.Outcome.Class = course.After(call, r.Outcome.Status, r.Done)
+		}
+		if err := v.note(d, r, mix); err != nil {
+			return err
+		}
+		if next.Step < 0 || r.Outcome.Class != "" {
+			break
+		}
+		call.Step = begin + next.Step
+		pause := mix.Due(call.Step, call.Session.Start, r.Done+int64(next.Pause)) - v.clock.Now()
+		select {
+		case <-time.After(time.Duration(pause)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	for i := range mix.Rest(begin) + 1 {
+		switch call.Session.State.Fate(i) {
+		case program.Missed:
+			d.NotSent = append(d.NotSent, v.name(mix, begin+i))
+		case program.Bypassed:
+			d.Bypassed = append(d.Bypassed, v.name(mix, begin+i))
+		}
+	}
+	return nil
+}
+
+// name returns the name of a step; "" without flows.
+func (v *visit) name(mix *targets.Mix, step int) string {
+	if mix == nil {
+		return ""
+	}
+	return mix.Names()[step]
+}
+
+// note adds a request that has ended.
+func (v *visit) note(d *Done, r targets.Result, mix *targets.Mix) error {
+	one, err := v.tell(r)
+	one.Step = v.name(mix, r.Call.Step)
+	d.Requests = append(d.Requests, one)
+	return err
 }
 
 // findRows notes the rows of data files that the flow uses.
@@ -127,7 +187,7 @@ func (v *visit) findRows(d *Done, mix *targets.Mix, flow int) {
 }
 
 // send sends one request, and returns what became of it when it has ended.
-func (v *visit) send(ctx context.Context, call targets.Call) (Request, error) {
+func (v *visit) send(ctx context.Context, call targets.Call) (targets.Result, error) {
 	v.seen.reset()
 	due := v.clock.Now()
 	stop := context.AfterFunc(ctx, v.client.Wake)
@@ -139,11 +199,11 @@ func (v *visit) send(ctx context.Context, call targets.Call) (Request, error) {
 			v.client.Cancel(due, context.Cause(ctx))
 		}
 		if err := v.client.Poll(v.clock.Now()+int64(v.timeout), done); err != nil {
-			return Request{}, err
+			return targets.Result{}, err
 		}
 		if ctx.Err() != nil && (!sent || ended != nil) {
-			return Request{}, context.Cause(ctx)
+			return targets.Result{}, context.Cause(ctx)
 		}
 	}
-	return v.tell(*ended)
+	return *ended, nil
 }

@@ -206,7 +206,7 @@ func TestAReadyFlowNeedsNoRoom(t *testing.T) {
 	if !b.walks.full(b.client.now) {
 		t.Error("one more flow may begin")
 	}
-	b.walks.wait(targets.Call{Session: &targets.Session{Start: b.client.now}}, b.client.now)
+	b.walks.wait(&targets.Result{Call: targets.Call{Session: &targets.Session{Start: b.client.now}}, Done: b.client.now}, 1, 0)
 	if at := b.client.now + 2000*msec; b.walks.full(at) || !b.walks.full(at-msec) {
 		t.Error("the flow that is ready, and only that, may use a slot")
 	}

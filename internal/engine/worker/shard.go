@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/events"
+	"github.com/loadctl/loadctl/targets/program"
 )
 
 // mode is whether and how a shard is to end. It only grows.
@@ -311,6 +312,10 @@ func (s *shard) completed(r targets.Result) {
 	if r.Connection > 0 { // clients of all shards count from 1
 		r.Connection = (r.Connection-1)*int64(s.parts) + int64(s.part) + 1
 	}
+	var next program.Turn
+	if s.walks != nil {
+		next = s.decide(&r)
+	}
 	f := record.Finished{
 		Due: r.Due, Sent: r.Sent, Done: r.Done,
 		Status: r.Outcome.Status, Class: r.Outcome.Class,
@@ -329,7 +334,7 @@ func (s *shard) completed(r targets.Result) {
 		s.log.Add(s.part, r)
 	}
 	if s.walks != nil {
-		s.walkOn(&r)
+		s.walkOn(&r, next)
 	}
 }
 

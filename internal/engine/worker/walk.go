@@ -4,6 +4,7 @@ import (
 	"container/heap"
 
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/program"
 )
 
 // use sends the request that a slot is for, if there is a connection: the step that is ready longest, where each request has
@@ -29,10 +30,16 @@ func (s *shard) use(now int64, x *slot) (sent bool) {
 // begin returns the call that a slot starts with. start is when the slot was due, ns of the local clock.
 func (s *shard) begin(number uint64, start int64) targets.Call {
 	c := targets.Call{Number: number, Step: s.step(number)}
-	if s.walks != nil && (s.walks.mix.Rest(c.Step) > 0 || s.walks.each) {
+	if s.walks == nil {
+		return c
+	}
+	if course := s.walks.mix.Course(c.Step); course != nil {
+		c.Session = s.walks.session(start)
+		course.Start(c.Session)
+	} else if s.walks.mix.Rest(c.Step) > 0 || s.walks.each {
 		c.Session = s.walks.session(start)
 	}
-	if s.walks != nil && s.walks.each {
+	if s.walks.each {
 		c.Session.SetRow(s.walks.turn(number))
 	}
 	return c
@@ -57,29 +64,87 @@ func (s *shard) notStarted(c targets.Call) {
 	}
 }
 
-// walkOn makes a flow go on after a request of it has ended, or ends it.
-func (s *shard) walkOn(r *targets.Result) {
+// decide computes what the flow of a request with a Course does next. If the flow fails there, so does the request: it is
+// counted with that class.
+func (s *shard) decide(r *targets.Result) (next program.Turn) {
+	next.Step = -1
+	if r.Call.Session == nil || r.Outcome.Class != "" {
+		return next
+	}
+	if course := s.walks.mix.Course(r.Call.Step); course != nil {
+		next, r.Outcome.Class = course.After(r.Call, r.Outcome.Status, r.Done)
+	}
+	return next
+}
+
+// walkOn makes a flow go on after a request of it has ended, or ends it. next is what decide returned.
+func (s *shard) walkOn(r *targets.Result, next program.Turn) {
 	c := r.Call
+	w := s.walks
 	switch {
 	case c.Session == nil:
-	case s.walks.mix.Rest(c.Step) == 0:
-		s.walks.end(c.Session)
-	case r.Outcome.Class != "" || !s.walks.each && s.ending():
+	case w.mix.Course(c.Step) != nil:
+		s.goOn(r, next)
+	case w.mix.Rest(c.Step) == 0:
+		w.end(c.Session)
+	case r.Outcome.Class != "" || !w.each && s.ending():
 		s.giveUpWalk(c)
 	case s.ending(): // no slot comes for the flow
-		s.walks.end(c.Session)
+		w.end(c.Session)
 	default:
-		s.walks.wait(c, r.Done)
+		w.wait(r, c.Step+1, 0)
 	}
 }
 
 // ending reports whether no step of a flow begins any more.
 func (s *shard) ending() bool { return s.walks.over || mode(s.mode.Load()) == stopping }
 
-// giveUpWalk ends a flow before the steps after this one.
+// goOn is walkOn for a flow with a Course.
+func (s *shard) goOn(r *targets.Result, next program.Turn) {
+	c, w := r.Call, s.walks
+	if next.Step < 0 || r.Outcome.Class != "" {
+		s.giveUpWalk(c)
+		return
+	}
+	c.Step += next.Step - w.mix.Index(c.Step)
+	if next.Again {
+		s.recorder.StepReached(c.Step)
+	}
+	if s.ending() {
+		if w.each { // no slot comes for the flow
+			w.end(c.Session)
+			return
+		}
+		s.recorder.StepEnded(c.Step)
+		s.giveUpWalk(c)
+		return
+	}
+	w.wait(r, c.Step, next.Pause)
+}
+
+// giveUpWalk ends a flow before the steps after this one. Of a flow with a Course these are all that it did not come to.
 func (s *shard) giveUpWalk(c targets.Call) {
+	if s.walks.mix.Course(c.Step) != nil {
+		s.endCourse(c)
+		return
+	}
 	for i := range s.walks.mix.Rest(c.Step) {
 		s.recorder.StepEnded(c.Step + 1 + i)
+	}
+	s.walks.end(c.Session)
+}
+
+// endCourse ends a flow with a Course.
+func (s *shard) endCourse(c targets.Call) {
+	mix := s.walks.mix
+	first := c.Step - mix.Index(c.Step)
+	for i := range mix.Index(c.Step) + mix.Rest(c.Step) + 1 {
+		switch c.Session.State.Fate(i) {
+		case program.Bypassed:
+			s.recorder.StepBypassed(first + i)
+		case program.Missed:
+			s.recorder.StepEnded(first + i)
+		}
 	}
 	s.walks.end(c.Session)
 }

@@ -37,20 +37,22 @@ type walks struct {
 	from, begun uint64 // where each request has a slot: the turn of the first flow, and how many have begun
 }
 
-// openStep holds the flows whose step is ready, in the order in which they started.
+// openStep holds the flows whose step is ready, by their turns: in the order in which they started, with their pauses.
 //
-// After the endpoint stood still, many get ready at once. They leave at twice the pace at which they started:
+// After the endpoint stood still, many get ready at once. They leave at twice the pace of their turns:
 //
-//	plan(i) = max(ready(i), plan(i−1) + (start(i) − start(i−1))/2)
+//	plan(i) = max(ready(i), plan(i−1) + (turn(i) − turn(i−1))/2)
+//
+// One whose turn was earlier than that of another one that has left does not hold back those after it.
 type openStep struct {
 	waiting      pauses
-	plan, latest int64 // of the last flow that left: its plan; the latest start
+	plan, latest int64 // of the flow with the latest turn that left: its plan, and its turn
 }
 
 func newWalks(mix *targets.Mix) *walks {
 	w := &walks{mix: mix, each: mix.SlotEach(), open: make([]openStep, mix.Steps())}
 	for i := range w.open {
-		w.open[i].waiting.byStart = true
+		w.open[i].waiting.byTurn = true
 	}
 	return w
 }
@@ -77,7 +79,7 @@ func (w *walks) session(start int64) *targets.Session {
 	if last := len(w.spare) - 1; last >= 0 {
 		s, w.spare = w.spare[last], w.spare[:last]
 	}
-	s.Start = start
+	s.Start, s.Turn = start, start
 	w.n++
 	return s
 }
@@ -89,11 +91,15 @@ func (w *walks) end(s *targets.Session) {
 	w.spare = append(w.spare, s)
 }
 
-// wait makes a flow wait for the step after the one that was answered.
-func (w *walks) wait(c targets.Call, answered int64) {
-	c.Step++
-	due := w.mix.Due(c.Step, c.Session.Start, answered)
-	heap.Push(&w.timed, pause{c, due, max(due, answered)})
+// wait makes a flow wait for a step after r, and so much longer.
+func (w *walks) wait(r *targets.Result, step int, more time.Duration) {
+	c, s := r.Call, r.Call.Session
+	c.Step = step
+	due := w.mix.Due(step, s.Start, r.Done+int64(more))
+	if s.Turn += due - r.Done; !w.mix.FromAnswer(step) {
+		s.Turn = due
+	}
+	heap.Push(&w.timed, pause{c, due, max(due, r.Done)})
 }
 
 // opening moves flows whose step is ready at now from timed to open. It returns when the next one gets ready.
@@ -112,12 +118,16 @@ func (w *walks) opening(now int64) int64 {
 // planned returns when the first flow of an open step may leave.
 func (o *openStep) planned() int64 {
 	first := &o.waiting.all[0]
-	return max(first.ready, o.plan+max(0, first.call.Session.Start-o.latest)/2)
+	return max(first.ready, o.plan+max(0, first.call.Session.Turn-o.latest)/2)
 }
 
 // leave removes the first flow of a step, which was sent at now.
 func (w *walks) leave(o *openStep, now int64) {
 	planned := o.planned()
+	if o.waiting.all[0].call.Session.Turn < o.latest {
+		w.drop(o)
+		return
+	}
 	if o.plan = planned; now-planned > grace {
 		o.plan = now
 	}
@@ -128,20 +138,20 @@ func (w *walks) leave(o *openStep, now int64) {
 func (w *walks) drop(o *openStep) pause {
 	w.opened--
 	p := heap.Pop(&o.waiting).(pause)
-	o.latest = max(o.latest, p.call.Session.Start)
+	o.latest = max(o.latest, p.call.Session.Turn)
 	return p
 }
 
-// pauses is a heap of flows: by when they are ready, or by when they started.
+// pauses is a heap of flows: by when they are ready, or by their turns.
 type pauses struct {
-	all     []pause
-	byStart bool
+	all    []pause
+	byTurn bool
 }
 
 func (l *pauses) Len() int { return len(l.all) }
 func (l *pauses) Less(i, j int) bool {
-	if l.byStart {
-		return l.all[i].call.Session.Start < l.all[j].call.Session.Start
+	if l.byTurn {
+		return l.all[i].call.Session.Turn < l.all[j].call.Session.Turn
 	}
 	return l.all[i].ready < l.all[j].ready
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/loadctl/loadctl/targets"
 )
 
-// A share is how many requests at a host the slots of a run make on average: requests / slots.
+// A share is how many requests at a host the slots of a run make on average: requests / slots. Of a flow with conditions and
+// loops it is the most that they may make.
 type share struct {
 	host            string
 	requests, slots int64
@@ -27,18 +28,18 @@ func sharesOf(s spec.Spec) (all []share) {
 	_, slots := s.Target.MeanSteps()
 	requests := map[string]int64{}
 	steps := s.Target.Steps()
-	count := func(n int, weight int64) {
-		for _, one := range steps[:n] {
-			for _, host := range hosts(one) {
-				requests[host] += weight
+	count := func(times []int64, weight int64) {
+		for i, n := range times {
+			for _, host := range hosts(steps[i]) {
+				requests[host] += weight * n
 			}
 		}
-		steps = steps[n:]
+		steps = steps[len(times):]
 	}
 	for _, f := range s.Target.Flows {
-		count(len(f.Steps), max(1, f.Weight))
+		count(f.Times(), max(1, f.Weight))
 	}
-	count(len(steps), 1) // without flows
+	count(slices.Repeat([]int64{1}, len(steps)), 1) // without flows
 	for _, host := range slices.Sorted(maps.Keys(requests)) {
 		if s.Target.SlotEach() {
 			requests[host] = slots

@@ -10,12 +10,14 @@ package rehearsal
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/fleet/spec"
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
+	"github.com/loadctl/loadctl/targets/program"
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
@@ -29,11 +31,12 @@ const (
 // run.
 type Rehearsal struct {
 	Flows             []Flow    `json:"flows"`
-	Pick              string    `json:"pick"`                          // in which order flows come, one of targets.Picks
-	RateOf            string    `json:"rate_of"`                       // what has a slot, one of targets.RatesOf
-	StepsPerFlow      float64   `json:"steps_per_flow"`                // the mean
-	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`    // if no step fails; nil = none is known
-	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"` // nil = none is known
+	Pick              string    `json:"pick"`                           // in which order flows come, one of targets.Picks
+	RateOf            string    `json:"rate_of"`                        // what has a slot, one of targets.RatesOf
+	StepsPerFlow      float64   `json:"steps_per_flow"`                 // the mean; with conditions or loops, at most
+	LeastPerFlow      float64   `json:"least_steps_per_flow,omitempty"` // the mean, at least; 0 = it is StepsPerFlow
+	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`     // nil = none is known
+	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"`  // nil = none is known
 	Stages            []string  `json:"stages,omitempty"`
 	Profile           string    `json:"profile,omitempty"`  // "" = none
 	Length            float64   `json:"length_s,omitempty"` // of the run, 0 = until stopped
@@ -53,6 +56,16 @@ type Flow struct {
 	Weight int64   `json:"weight"`
 	Share  float64 `json:"share"` // of all flows, 0 to 1
 	Steps  []Step  `json:"steps"`
+	Least  int64   `json:"least_steps"`     // requests of a flow, if none fails
+	Most   int64   `json:"most_steps"`      // the same
+	Order  []Line  `json:"order,omitempty"` // in which it sends its steps; none = one after the other
+}
+
+// A Line is an entry of a flow.
+type Line struct {
+	Depth int    `json:"depth"` // 0 = it is in no other one
+	Text  string `json:"text"`
+	Never bool   `json:"never_reached,omitempty"` // because of constant conditions, or behind fail
 }
 
 // A Step is one request of a flow.
@@ -61,7 +74,8 @@ type Step struct {
 	Method string   `json:"method"`
 	URL    string   `json:"url"`                // with its placeholders
 	At     *int64   `json:"at_ns,omitempty"`    // when it is due, after the begin of the flow; nil = after an answer
-	After  *int64   `json:"after_ns,omitempty"` // how long after the end of the answer before it
+	After  *int64   `json:"after_ns,omitempty"` // how long after the end of the answer before it; with Pause, the mean
+	Pause  string   `json:"pause,omitempty"`    // how it is drawn, such as "exp 2s"
 	Takes  []string `json:"takes,omitempty"`    // names
 	Stream string   `json:"stream,omitempty"`   // what its events are, and its goals
 }
@@ -94,6 +108,9 @@ func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsa
 	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), RateOf: targets.RateOfFlows, StepsPerFlow: whole.StepsPerFlow(),
 		Stages: s.Stages, Profile: pacer.BriefProfile(s.Profile), Length: s.Length().Seconds(), Arrivals: cmp.Or(s.Arrivals, pacer.EvenArrivals),
 		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max, concurrency: s.Concurrency}
+	if least, most := s.Target.Bounds(); least != most {
+		r.LeastPerFlow = least
+	}
 	if rated && !s.Max {
 		requests := s.Peak() * s.Target.StepsPerFlow()
 		flows := requests / r.StepsPerFlow
@@ -127,7 +144,7 @@ func flows(t targets.Spec) (all []Flow) {
 		flow := Flow{Name: f.Name, Weight: max(1, f.Weight)}
 		flow.Share = float64(flow.Weight) / float64(sum)
 		for _, s := range f.Steps {
-			step := Step{Name: s.Name, Method: s.Method, URL: s.URL, Stream: s.Stream.String()}
+			step := Step{Name: s.Name, Method: s.Method, URL: s.URL, Stream: s.Stream.String(), Pause: s.Pause}
 			if at := int64(s.At); s.After == nil {
 				step.At = &at
 			} else {
@@ -139,7 +156,44 @@ func flows(t targets.Spec) (all []Flow) {
 			}
 			flow.Steps = append(flow.Steps, step)
 		}
+		flow.Least, flow.Most = int64(len(f.Steps)), int64(len(f.Steps))
+		if p, err := f.Program(); p != nil && err == nil {
+			flow.Least, flow.Most = p.Least, p.Most
+			flow.Order = order(nil, f, p, f.Body, 0)
+		}
 		all = append(all, flow)
+	}
+	return all
+}
+
+// order appends the lines of blocks.
+func order(all []Line, f targets.Flow, p *program.Program, blocks []*program.Block, depth int) []Line {
+	for _, b := range blocks {
+		text := ""
+		switch {
+		case b.Sends():
+			text = f.Steps[b.Step].Name
+		case b.If != "":
+			text = "if " + b.If
+		case b.While != "":
+			text = "while " + b.While
+		case b.Repeat > 0:
+			text = fmt.Sprintf("repeat %d", b.Repeat)
+		case b.ForEach != nil:
+			text = fmt.Sprintf("for_each %s in ${%s}", b.ForEach.Name, b.ForEach.List)
+		case b.Fail != "":
+			text = "fail " + b.Fail
+		case b.Pause != "":
+			text = "pause " + b.Pause
+		}
+		for _, s := range b.Set {
+			text = strings.TrimPrefix(text+", "+s.Name+" = "+s.To, ", ")
+		}
+		all = append(all, Line{depth, strings.Join(strings.Fields(text), " "), p.Dead[b]})
+		all = order(all, f, p, b.Then, depth+1)
+		if len(b.Else) > 0 {
+			all = order(append(all, Line{depth, "else", p.Dead[b.Else[0]]}), f, p, b.Else, depth+1)
+		}
 	}
 	return all
 }

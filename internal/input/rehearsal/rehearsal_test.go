@@ -9,6 +9,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/events"
+	"github.com/loadctl/loadctl/targets/program"
 	"github.com/loadctl/loadctl/targets/rows"
 )
 
@@ -104,6 +105,29 @@ func TestRateOfIsShown(t *testing.T) {
 	}
 	if r.RateOf != "requests" || r.StepsPerFlow != 3 || *r.FlowsPerSecond != 160 || *r.RequestsPerSecond != 480 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestOrderIsShown asserts that conditions and loops are shown as a tree, with what no flow reaches and how many requests there are.
+func TestOrderIsShown(t *testing.T) {
+	f := targets.Flow{Name: "f", Steps: []targets.Step{{Name: "a", URL: "http://a/"}, {Name: "b", URL: "http://a/"}, {Name: "c", URL: "http://a/"}},
+		Body: []*program.Block{{}, {Repeat: 3, Then: []*program.Block{{If: "${status} == 200", Then: []*program.Block{{Step: 1}}, Else: []*program.Block{{Fail: "no"}}}}},
+			{If: "1 > 2", Then: []*program.Block{{Step: 2}}}, {Set: []program.Set{{Name: "n", To: "1"}, {Name: "m", To: "2"}}}, {Pause: "exp 2s"}}, Least: 4, Most: 4}
+	g := targets.Flow{Name: "g", Least: 1, Most: 1000, Steps: f.Steps[:2], Body: []*program.Block{{}, {While: `${status} == 200`, Then: []*program.Block{{Step: 1}}}}}
+	r, err := Of(spec.Spec{QPS: pacer.PerSecond(10), Target: targets.Spec{Flows: []targets.Flow{f, g}}}, true, nil, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"rate      10 flows/s, 25 to 5020 requests/s (cluster total)\n", "f     50.00 %  1       5        20\n", "g     50.00 %  1       5        5 to 5000\n",
+		"\nORDER OF f: at least 4, at most 4 requests\na\nrepeat 3\n  if ${status} == 200\n    b\n  else\n    fail no\nif 1 > 2\n  c  (never reached)\nn = 1, m = 2\npause exp 2s\n",
+		"\nORDER OF g: at least 1, at most 1000 requests\na\nwhile ${status} == 200\n  b\n"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("it does not show\n%s\nbut\n%s", want, text.String())
+		}
 	}
 }
 

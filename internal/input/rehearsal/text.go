@@ -23,7 +23,7 @@ func (r Rehearsal) Text(w io.Writer) error {
 	for _, f := range r.Flows {
 		flows, requests := "-", "-"
 		if r.FlowsPerSecond != nil {
-			flows, requests = units.Rate(*r.FlowsPerSecond*f.Share), units.Rate(*r.FlowsPerSecond*f.Share*float64(len(f.Steps)))
+			flows, requests = units.Rate(*r.FlowsPerSecond*f.Share), f.rate(*r.FlowsPerSecond*f.Share)
 		}
 		printable.Fprintf(t, "%s\t%s %%\t%d\t%s\t%s\n", f.Name, units.Percent(f.Share), f.Weight, flows, requests)
 	}
@@ -33,6 +33,7 @@ func (r Rehearsal) Text(w io.Writer) error {
 			printable.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", f.Name, s.Name, s.due(), request(s.Method, s.URL), s.answer())
 		}
 	}
+	r.orders(t)
 	if len(r.Data) > 0 {
 		fmt.Fprintln(t, "\nDATA\tROWS\tPICK")
 	}
@@ -48,6 +49,35 @@ func (r Rehearsal) Text(w io.Writer) error {
 		}
 	}
 	return nil
+}
+
+// rate returns the requests per second of so many flows per second.
+func (f Flow) rate(flows float64) string {
+	if f.Least == f.Most {
+		return units.Rate(flows * float64(f.Most))
+	}
+	return units.Rate(flows*float64(f.Least)) + " to " + units.Rate(flows*float64(f.Most))
+}
+
+// orders writes in which order flows with conditions and loops send their steps.
+func (r Rehearsal) orders(w io.Writer) {
+	for _, f := range r.Flows {
+		if len(f.Order) == 0 {
+			continue
+		}
+		printable.Fprintf(w, "\nORDER OF %s: at least %d, at most %d requests\n", f.Name, f.Least, f.Most)
+		for _, l := range f.Order {
+			printable.Fprintf(w, "%s%s%s\n", strings.Repeat("  ", l.Depth), l.Text, map[bool]string{true: "  (never reached)"}[l.Never])
+		}
+	}
+}
+
+// perFlow says how many requests a flow has.
+func (r Rehearsal) perFlow() string {
+	if r.LeastPerFlow > 0 {
+		return fmt.Sprintf("requests in each flow: at least %.4g, at most %.4g", r.LeastPerFlow, r.StepsPerFlow)
+	}
+	return fmt.Sprintf("requests in each flow: %.4g", r.StepsPerFlow)
 }
 
 // schedule writes what holds for the whole run. It leaves out defaults.
@@ -78,11 +108,11 @@ func (r Rehearsal) schedule(b io.Writer) {
 func (r Rehearsal) rate() string {
 	switch {
 	case r.concurrency > 0:
-		return fmt.Sprintf("c=%d: as many requests in flight (cluster total); requests in each flow: %.4g", r.concurrency, r.StepsPerFlow)
+		return fmt.Sprintf("c=%d: as many requests in flight (cluster total); %s", r.concurrency, r.perFlow())
 	case r.closed:
-		return fmt.Sprintf("max, as fast as it goes; requests in each flow: %.4g", r.StepsPerFlow)
+		return fmt.Sprintf("max, as fast as it goes; %s", r.perFlow())
 	case r.FlowsPerSecond == nil:
-		return fmt.Sprintf("none in the file, so --qps says it; requests in each flow: %.4g", r.StepsPerFlow)
+		return fmt.Sprintf("none in the file, so --qps says it; %s", r.perFlow())
 	}
 	most := ""
 	if len(r.Stages) > 0 || r.Profile != "" {
@@ -91,11 +121,18 @@ func (r Rehearsal) rate() string {
 	if r.RateOf == targets.RateOfRequests {
 		return fmt.Sprintf("%s%s requests/s, each with a slot, for about %s flows/s (cluster total)", most, units.Rate(*r.RequestsPerSecond), units.Rate(*r.FlowsPerSecond))
 	}
-	return fmt.Sprintf("%s%s flows/s, %s requests/s (cluster total)", most, units.Rate(*r.FlowsPerSecond), units.Rate(*r.RequestsPerSecond))
+	requests := units.Rate(*r.RequestsPerSecond)
+	if r.LeastPerFlow > 0 {
+		requests = units.Rate(*r.FlowsPerSecond*r.LeastPerFlow) + " to " + requests
+	}
+	return fmt.Sprintf("%s%s flows/s, %s requests/s (cluster total)", most, units.Rate(*r.FlowsPerSecond), requests)
 }
 
 // due says when a step is sent.
 func (s Step) due() string {
+	if s.Pause != "" {
+		return s.Pause + " after the answer"
+	}
 	if s.After != nil {
 		return fmt.Sprintf("%v after the answer", time.Duration(*s.After))
 	}

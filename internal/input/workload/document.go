@@ -25,8 +25,9 @@ const (
 // A document is one YAML file. Its aliases are replaced by what they stand for.
 type document struct {
 	reader
-	root   *yaml.Node
-	values int // so far, with those that aliases repeat
+	content []byte // as the YAML parser got it
+	root    *yaml.Node
+	values  int // so far, with those that aliases repeat
 }
 
 // read reads the file, and checks all that does not depend on what its keys mean.
@@ -41,6 +42,7 @@ func (d *document) read(content []byte) error {
 	if json.Valid(content) {
 		content = yamlOf(content)
 	}
+	d.content = content
 	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	var first, second yaml.Node
 	switch err := decoder.Decode(&first); {

@@ -10,6 +10,7 @@ import (
 	"github.com/loadctl/loadctl/pacer"
 	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/check"
+	"github.com/loadctl/loadctl/targets/program"
 )
 
 // steps reads the steps of a workload file.
@@ -24,7 +25,7 @@ func methods() []string { return []string{"get", "post", "put", "patch", "delete
 
 // stepKeys are the keys of a step.
 func stepKeys() []string {
-	return append(methods(), "method", "url", "send", "reply", "at", "after", "header", "json", "body", "body_file", "form", "check", "expect", "take", "stream", "until", "stream_limit", "goals", "preset")
+	return append(methods(), "method", "url", "send", "reply", "at", "after", "header", "json", "body", "body_file", "form", "check", "expect", "take", "stream", "until", "stream_limit", "goals", "preset", "if", "while", "repeat", "for_each")
 }
 
 // flows reads all flows.
@@ -55,25 +56,12 @@ func (d *steps) flow(e entry) (flow Flow, err error) {
 		return flow, d.fail(e.key, "the name of a flow has 1 to 64 bytes and no line break; write another name")
 	case e.value.Kind != yaml.SequenceNode || len(e.value.Content) == 0:
 		return flow, d.fail(e.value, "flow %.70q is no list, or an empty one; write %s", flow.Name, example)
-	case len(e.value.Content) > targets.MaxSteps:
-		return flow, d.fail(e.value, "flow %.70q has %d steps, at most %d; make two flows of it", flow.Name, len(e.value.Content), targets.MaxSteps)
 	}
-	var due time.Duration // of the steps so far
-	for i, item := range e.value.Content {
-		named, err := d.entries(item, example)
-		if err != nil {
-			return flow, err
-		}
-		if len(named) > 1 {
-			return flow, d.fail(named[1].key, "a step has one name; indent its settings below the name, as in - list: {get: /items}")
-		}
-		step, err := d.step(named[0], i == 0, &due)
-		if err != nil {
-			return flow, err
-		}
-		flow.Steps, flow.Places = append(flow.Steps, step), append(flow.Places, d.place(named[0].key))
+	b := blocks{steps: d, flow: &flow, nodes: map[*program.Block]map[string]*yaml.Node{}}
+	if flow.Body, err = b.list(e.value, 0); err != nil {
+		return flow, err
 	}
-	return flow, nil
+	return flow, b.compile()
 }
 
 // step reads one step.
@@ -175,25 +163,22 @@ func (d *steps) whole(n *yaml.Node, text string) (string, error) {
 // time reads when the step is due. Without a time it follows the answer before it at once. due is the latest At before.
 func (d *steps) time(s *targets.Step, values map[string]*yaml.Node, first bool, due *time.Duration) error {
 	at, after := values["at"], values["after"]
-	read := func(n *yaml.Node, example string) (time.Duration, error) {
-		text, err := d.text(n, example)
-		if err != nil || n == nil {
-			return 0, err
-		}
-		t, err := pacer.ParseDuration(text)
-		if err != nil {
-			return 0, d.fail(n, "%w", err)
-		}
-		return t, nil
-	}
-	when, err := read(at, "at: 2s")
+	when, err := d.interval(at, "at: 2s")
 	if err != nil {
 		return err
 	}
-	pause, err := read(after, "after: 500ms")
-	switch {
-	case err != nil:
+	random := after != nil && strings.Contains(strings.TrimSpace(after.Value), " ")
+	var pause time.Duration
+	if random {
+		p, err := program.ParsePause(after.Value)
+		if err != nil {
+			return d.fail(after, "%w", err)
+		}
+		s.Pause, pause = strings.TrimSpace(after.Value), p.Mean
+	} else if pause, err = d.interval(after, "after: 500ms"); err != nil {
 		return err
+	}
+	switch {
 	case at != nil && after != nil:
 		return d.fail(after, "a step has one time; leave at or after out")
 	case first && after != nil:
@@ -207,6 +192,19 @@ func (d *steps) time(s *targets.Step, values map[string]*yaml.Node, first bool, 
 	}
 	s.At, *due = when, max(*due, when)
 	return nil
+}
+
+// interval reads a time; nil is 0.
+func (d *document) interval(n *yaml.Node, example string) (time.Duration, error) {
+	text, err := d.text(n, example)
+	if err != nil || n == nil {
+		return 0, err
+	}
+	t, err := pacer.ParseDuration(text)
+	if err != nil {
+		return 0, d.fail(n, "%w", err)
+	}
+	return t, nil
 }
 
 // common reads header, expect and check, of a step or of all steps.

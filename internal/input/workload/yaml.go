@@ -39,7 +39,8 @@ type Data struct {
 // A Flow is one flow with the places of its steps.
 type Flow struct {
 	targets.Flow
-	Places []string // FILE:LINE:COLUMN, for each step
+	Places  []string          // FILE:LINE:COLUMN, for each step
+	Columns map[string]string // columns of data files that its expressions use: FILE:LINE:COLUMN of the first use
 }
 
 // YAML reads a workload file. JSON is YAML too.

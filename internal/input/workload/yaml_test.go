@@ -71,10 +71,10 @@ func TestYAML(t *testing.T) {
 					Headers: headers{{Name: "accept", Value: "a"}, {Name: "accept", Value: "b"}, {Name: "X-N", Value: "5"}, run}},
 				{Name: "pay", Method: "BREW", URL: "https://pay.test/${uuid}", After: &pause, Body: []byte("a=${ordinal}"), Headers: headers{run, text}, Expect: "200-204", Checks: []string{size}},
 				{Name: "end", Method: "DELETE", URL: "https://shop.test/api/end", After: &none, Headers: headers{run, text}, Expect: "200-204", Checks: []string{size}},
-			}}, []string{"dir/shop.yaml:13:7", "dir/shop.yaml:19:7", "dir/shop.yaml:20:7", "dir/shop.yaml:21:7"}},
+			}}, []string{"dir/shop.yaml:13:7", "dir/shop.yaml:19:7", "dir/shop.yaml:20:7", "dir/shop.yaml:21:7"}, nil},
 			{targets.Flow{Name: "browse", Weight: 9, Steps: []targets.Step{
 				{Name: "list", Method: "GET", URL: "https://shop.test/api/items/${items.id}", Headers: headers{run, text}, Expect: "200-204", Checks: []string{size}},
-			}}, []string{"dir/shop.yaml:22:13"}},
+			}}, []string{"dir/shop.yaml:22:13"}, nil},
 		},
 		Thresholds: []string{"latency{step=pay}:p(99)<300ms", "errors:rate<0.1%"},
 		Cookies:    "dir/shop.yaml:27:10",
@@ -339,7 +339,7 @@ func badFlows() map[string]string {
 		"flows: {f: [s: {get: http://a/}]}\ncookies: [true]":   `t:2:10: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/}]}\ncookies:":          `t:2:9: is neither true nor false; write`,
 		"flows: {f: [s: {get: http://a/, cookies: true}]}":     `t:1:33: there is no key "cookies"; `,
-		flow("[" + strings.Repeat("s: {get: /}, ", 101) + "]"): `t:2:12: flow "f" has 101 steps, at most 100`,
+		flow("[" + strings.Repeat("s: {get: /}, ", 101) + "]"): `t:2:1313: flow "f" has more than 100 steps; make two`,
 		"flows: {\"\": [s: {get: http://a/}]}":                 "t:1:9: the name of a flow has 1 to 64 bytes",
 		"flows: {f: [s: {get: /}]}":                            "t:1:22: a path needs a base; write base: https://host",
 	}

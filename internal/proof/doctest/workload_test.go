@@ -77,7 +77,9 @@ func TestWorkloadSchema(t *testing.T) {
 		fmt.Sprintf(step, "gett: /"), fmt.Sprintf(step, "weight: 1"), fmt.Sprintf(step, "name: x"),
 		// What is wrong in other ways, and a schema can find.
 		"base: http://a", "flows: {}", "flows: {f: []}", "flows: {f: [s: {}]}", "flows: {f: [{s: {get: 'http://a/'}, t: {get: 'http://a/'}}]}",
-		"flows: {f: [s: {get: items}]}", "flows: {f: [s: {method: GET}]}", fmt.Sprintf(step, "url: 'http://a/'"), fmt.Sprintf(step, "post: 'http://a/'"), fmt.Sprintf(step, "method: GET"),
+		"flows: {f: [s: {get: 'http://a/'}, {if: '1 < 2'}]}", "flows: {f: [s: {get: 'http://a/'}, {fail: x, pause: 1s}]}", "flows: {f: [s: {get: 'http://a/'}, {repeat: 0, steps: [t: {get: 'http://a/'}]}]}",
+		"flows: {f: [s: {get: 'http://a/'}, {while: true, steps: [t: {get: 'http://a/'}], else: [u: {get: 'http://a/'}]}]}", "flows: {f: [s: {get: 'http://a/'}, {set: {}}]}", "flows: {f: [s: {get: 'http://a/'}, {steps: [t: {get: 'http://a/'}]}]}",
+		fmt.Sprintf(step, "for_each: x"), "flows: {f: [s: {get: items}]}", "flows: {f: [s: {method: GET}]}", fmt.Sprintf(step, "url: 'http://a/'"), fmt.Sprintf(step, "post: 'http://a/'"), fmt.Sprintf(step, "method: GET"),
 		fmt.Sprintf(step, "at: 0s, after: 0s"), fmt.Sprintf(step, "json: 1, body: x"), fmt.Sprintf(step, "form: {a: 1}, body: x"), fmt.Sprintf(step, "take: {a: b c}"),
 		fmt.Sprintf(step, "check: {a: b}"), fmt.Sprintf(step, "header: [a]"), fmt.Sprintf(step, "expect: [200]"),
 		"rate: 400\n" + fmt.Sprintf(step, "at: 0s"), "mix: {f: 0}\n" + fmt.Sprintf(step, "at: 0s"), "base: a\n" + fmt.Sprintf(step, "at: 0s"),
@@ -98,7 +100,7 @@ func TestWorkloadSchema(t *testing.T) {
 func TestWorkloadSchemaDescribes(t *testing.T) {
 	t.Parallel()
 	schema, page := workloadSchema(t), read(t, "docs/workloads.md")
-	step := schema.Properties["flows"].AdditionalProperties.(*jsonschema.Schema).Items2020.AdditionalProperties.(*jsonschema.Schema).Ref
+	step := schema.Properties["flows"].AdditionalProperties.(*jsonschema.Schema).Ref.Items2020.AdditionalProperties.(*jsonschema.Schema).Ref
 	data := schema.Properties["data"].AdditionalProperties.(*jsonschema.Schema).Ref
 	if schema.Title == "" {
 		t.Error("the schema has no title")

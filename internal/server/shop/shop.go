@@ -10,6 +10,9 @@
 //	POST /cart        with a token, {"item": ID} 200 {"user": NAME, "total": N}
 //	POST /pay         with a token and a key     200 {"user": NAME, "paid": true}
 //	GET /logout       ends the session           200 {"ok": true}
+//	POST /jobs        {"polls": N}, 0 to 100     201 {"id": ID, "state": "running"}
+//	GET /jobs/{id}    N times running            200 {"id": ID, "state": "running"}, then "done"
+//	GET /jobs/{id}/result  of a job that is done 200 {"id": ID, "total": N}
 //	/echo             any method                 200 {"method": …, "path": …, "query": …, "headers": …, "body": …}
 //
 // A token comes in "Authorization: Bearer T", or else in the cookie session. Without one that a login gave, or after
@@ -17,8 +20,11 @@
 // two users that are mixed up do not go unnoticed. A payment without Idempotency-Key is 400, and one whose key came
 // before is 409.
 //
-// Guarantees: memory is bounded. A token carries its user and a signature, so logins take none. Keys and ended sessions
-// take 134 MB each at most; after seen.Most of them no more are remembered. The price of an id is always the same.
+// A job without "polls" is asked 3 times before it is done. Its total is the price of the item N. An id that no job has is 404,
+// and the result of a job that is not done is 409.
+//
+// Guarantees: memory is bounded. A token carries its user and a signature, so logins take none, nor do jobs. Keys, ended
+// sessions and questions about jobs take 134 MB each at most; after seen.Most of them no more are remembered. The price of an id is always the same.
 package shop
 
 import (
@@ -44,11 +50,13 @@ type shop struct {
 	logins atomic.Int64
 	ended  *seen.Set // tokens of sessions after their logout
 	paid   *seen.Set // keys of payments
+	polled *seen.Set // jobs with the number of the question about their state
 }
 
 // Routes returns the routes of a new shop.
 func Routes() []site.Route {
 	s := &shop{secret: rand.Text(), ended: seen.New(seen.Most), paid: seen.New(seen.Most)}
+	jobs := &shop{secret: rand.Text(), ended: seen.New(1), polled: seen.New(seen.Most)} // no token of a login is the id of a job
 	return []site.Route{
 		{Pattern: "POST /login", Answer: s.login},
 		{Pattern: "GET /items", Answer: list},
@@ -57,6 +65,9 @@ func Routes() []site.Route {
 		{Pattern: "POST /cart", Answer: s.known(cart)},
 		{Pattern: "POST /pay", Answer: s.known(s.pay)},
 		{Pattern: "GET /logout", Answer: s.logout},
+		{Pattern: "POST /jobs", Answer: jobs.create},
+		{Pattern: "GET /jobs/{id}", Answer: jobs.state},
+		{Pattern: "GET /jobs/{id}/result", Answer: jobs.result},
 		{Pattern: "/echo", Answer: echo},
 	}
 }
