@@ -144,7 +144,7 @@ func badRates() []mistake {
 		{[]string{"--qps", "max", "--profile", "sine:mean=5,amplitude=1,period=1s"}, "--qps max and --profile: the profile is the rate, leave --qps out"},
 		{[]string{"--qps", "max", "--arrivals", "poisson"}, "--qps max and --arrivals: a closed loop sends when an answer comes; leave --arrivals out, or give a rate"},
 		{[]string{"--qps", "max", "-n", "5"}, "--qps max and --requests: without a rate nobody counts requests before they are sent; give --duration instead, or a rate"},
-		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); " +
+		{[]string{"--qps", "max", "--max-qps", "2k"}, "run x: it is a closed loop, without a rate, but this worker accepts at most 2000/s (--max-qps); " +
 			"to join anyway, leave --max-qps out; nothing was sent"},
 		{[]string{"--qps", "MAX"}, form + ", or max, as fast as it goes"},
 		{[]string{"--qps", "-1"}, `--qps: rate "-1": a rate is not negative; write 500, 2.5k, 1M, 0.2 or 30/m`},

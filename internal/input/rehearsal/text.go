@@ -77,8 +77,8 @@ func (r Rehearsal) schedule(b io.Writer) {
 // rate says how much is sent.
 func (r Rehearsal) rate() string {
 	switch {
-	case r.concurrency > 0:
-		return fmt.Sprintf("c=%d: as many requests in flight (cluster total); requests in each flow: %.4g", r.concurrency, r.StepsPerFlow)
+	case len(r.Concurrency) > 0:
+		return fmt.Sprintf("%s: as many requests in flight (cluster total)", units.InFlight(r.Concurrency))
 	case r.closed:
 		return fmt.Sprintf("max, as fast as it goes; requests in each flow: %.4g", r.StepsPerFlow)
 	case r.FlowsPerSecond == nil:
