@@ -2,34 +2,15 @@ package report
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/loadctl/loadctl/report/record"
 	"github.com/loadctl/loadctl/report/units"
 )
 
-// mostNumbers is how many numbers of requests in flight a text has.
-const mostNumbers = 4
-
-// InFlightText says how many requests of a closed loop were to be in flight, such as "c=8" or "c=8, c=16"; "" = as many as
-// connections allowed. Of many numbers it has the first ones and the last.
-func (r *Report) InFlightText() string {
-	var all []string
-	for i, n := range r.Concurrency {
-		switch last := len(r.Concurrency) - 1; {
-		case i < mostNumbers-1 || i == last:
-			all = append(all, fmt.Sprintf("c=%d", n))
-		case i == last-1:
-			all = append(all, "…")
-		}
-	}
-	return strings.Join(all, ", ")
-}
-
 // Loop returns what a closed loop asked for, and what that means.
 func (r *Report) Loop() (asked, meaning string) {
-	if asked = r.InFlightText(); asked != "" {
+	if asked = units.InFlight(r.Concurrency); asked != "" {
 		return asked, "as many requests in flight"
 	}
 	return "max", "as fast as it goes"

@@ -33,7 +33,7 @@ func (r *Report) takeEvents(all []Event) {
 	older := max(0, len(all)-maxEvents)
 	r.Events = append([]Event{}, all[older:]...)
 	if older > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("the report lists the last %d events; %d older ones are left out", maxEvents, older))
+		r.Notes = append(r.Notes, fmt.Sprintf("the report lists the last %d changes of the run; %d older ones are left out", maxEvents, older))
 	}
 	r.takeScalings()
 }

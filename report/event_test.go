@@ -40,7 +40,7 @@ func TestEventsAreBounded(t *testing.T) {
 		t.Errorf("%d events, %q", len(r.Events), r.Notes)
 	}
 	r := eventful(start, append(seconds, 1_000, 1_001)...)
-	if notes := strings.Join(r.Notes, "; "); len(r.Events) != report.MaxEvents || r.Events[0].Who != "w2" || notes != "the report lists the last 1000 events; 2 older ones are left out" {
+	if notes := strings.Join(r.Notes, "; "); len(r.Events) != report.MaxEvents || r.Events[0].Who != "w2" || notes != "the report lists the last 1000 changes of the run; 2 older ones are left out" {
 		t.Errorf("%d events from %v on, %q", len(r.Events), r.Events[0], notes)
 	}
 	if back := reporttest.Reread(t, r); !reflect.DeepEqual(back.Events, r.Events) {

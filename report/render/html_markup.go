@@ -23,7 +23,7 @@ func (m *markup) more(hidden, columns int) {
 func (m *markup) head(title, policy, style string) {
 	m.Head(title+": load test report", policy, style)
 	m.Raw(`<nav class="skip" aria-label="Skip to"><a href="#judged">Verdict</a><a href="#charts">Charts</a><a href="#workers">Workers</a>` +
-		`<a href="#spec">Specification</a><a href="#events">Events</a></nav>` + "\n")
+		`<a href="#spec">Specification</a><a href="#events">Changes</a></nav>` + "\n")
 }
 
 // title writes the name and the facts of the run.

@@ -328,14 +328,15 @@ func (m *markup) spec(r report.Report) {
 	m.Raw("</dl></section>\n")
 }
 
-// events writes the events, with the numbers of the marks in the charts.
+// events writes the events of the run, with the numbers of the marks in the charts. The page calls them changes, as answers have
+// events too.
 func (m *markup) events(rows []htmlEvent, hidden int) {
-	m.Section("events", "", "Events")
+	m.Section("events", "", "Changes")
 	if len(rows) == 0 {
-		m.Raw(`<p class="empty">The report has no events.</p></section>` + "\n")
+		m.Raw(`<p class="empty">The report has no changes of the run.</p></section>` + "\n")
 		return
 	}
-	m.Table("events", "Events", page.Columns("#mark", "#after", "UTC", "event", "who", "what")...)
+	m.Table("events", "Changes of the run", page.Columns("#mark", "#after", "UTC", "change", "who", "what")...)
 	m.more(hidden, 6)
 	for _, e := range rows {
 		mark := ""

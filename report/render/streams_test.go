@@ -37,3 +37,20 @@ func TestUnknownTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestChangesOfTheRun asserts that the page of a run whose answers have events calls what happened to the run by another word, in
+// its headings and links.
+func TestChangesOfTheRun(t *testing.T) {
+	var page bytes.Buffer
+	if err := render.HTML(&page, report.Build(reporttest.Streamed(reporttest.TenMinutes(t, 60)))); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<a href="#events">Changes</a>`, ">Changes</h2>", ">change</th>"} {
+		if !bytes.Contains(page.Bytes(), []byte(want)) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if found := regexp.MustCompile(`>[Ee]vents</(h2|a|caption)>|>event</th>`).FindAll(page.Bytes(), -1); found != nil {
+		t.Errorf("%q", found)
+	}
+}

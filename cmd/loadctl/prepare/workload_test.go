@@ -41,6 +41,16 @@ func TestWorkloadCheck(t *testing.T) {
 			t.Errorf("--qps %q: exit code %d\n%s", qps, code, stdout)
 		}
 	}
+	for says, want := range map[string]string{
+		"concurrency: 8": "rate      c=8: as many requests in flight (cluster total)\n\n", "stages: [60s:c=8, 60s:c=16]": "rate      c=8, c=16: as many requests in flight (cluster total)\nstages    60s:c=8, 60s:c=16\nlength    2m\n",
+	} {
+		if err := os.WriteFile(file, []byte("flows: {f: [s: {get: 'http://a/'}]}\n"+says), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if stdout, stderr, code := execute("workload", "check", file); code != cli.CodeGood || !strings.HasPrefix(stdout, want) {
+			t.Errorf("%s: exit code %d\n%s%s", says, code, stdout, stderr)
+		}
+	}
 	refused(t, []string{"workload", "check"}, "check: give FILE; usage: loadctl workload check FILE")
 	refused(t, []string{"workload", "chek"}, "did you mean check?")
 	refused(t, []string{"workload", "check", "none.yaml"}, "--workload: open none.yaml: no such file or directory")

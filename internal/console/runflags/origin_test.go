@@ -12,9 +12,10 @@ import (
 // is given again. What the file says is not among them: else it would be there twice.
 func TestFlagsBesideAFile(t *testing.T) {
 	dir := folder(t, map[string]string{"users.txt": "name\nAnn\nBo\n", "items.csv": "id\n7\n", "shop.yaml": buying + "rate: 400 flows/s\n",
-		"timed.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nduration: 1m\narrivals: poisson:3\npick: random\n",
-		"ramp.yaml":   "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nstages: [10s:200, 20s:0]\n",
-		"wave.yaml":   "flows: {a: [a: {get: 'http://127.0.0.1:1/'}, b: {get: 'http://127.0.0.1:1/'}]}\nprofile: 'sine:mean=10,amplitude=4,period=1m'\nduration: 5m\ncookies: true\n",
+		"timed.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nduration: 1m\narrivals: poisson:3\npick: random\n",
+		"ramp.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nstages: [10s:200, 20s:0]\n",
+		"wave.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}, b: {get: 'http://127.0.0.1:1/'}]}\nprofile: 'sine:mean=10,amplitude=4,period=1m'\nduration: 5m\ncookies: true\n",
+		"seats.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nconcurrency: 8\n", "staged.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nstages: [60s:c=8, 60s:c=16]\n",
 		"slots.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}, b: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\nrate_of: requests\n",
 		"traced.yaml": "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\ntrace: true\ntrace_sampled: 1%\n",
 		"alike.yaml":  "flows: {a: [a: {get: 'http://127.0.0.1:1/'}]}\nrate: 5 requests/s\n", "plain.txt": "GET http://127.0.0.1:1/ name=a\n"})
@@ -38,6 +39,13 @@ func TestFlagsBesideAFile(t *testing.T) {
 		{"--workload", "ramp.yaml", []string{"--qps", "5", "--duration", "1m"}},
 		{"--workload", "wave.yaml", nil},
 		{"--workload", "wave.yaml", []string{"--qps", "6", "--duration", "7m"}},
+		{"--workload", "seats.yaml", nil},
+		{"--workload", "seats.yaml", []string{"--concurrency", "8"}},
+		{"--workload", "seats.yaml", []string{"--qps", "max", "--duration", "1m"}},
+		{"--workload", "seats.yaml", []string{"--qps", "6"}},
+		{"--workload", "staged.yaml", nil},
+		{"--workload", "staged.yaml", []string{"--stage", "5s:c=9"}},
+		{"--workload", "alike.yaml", []string{"--concurrency", "8"}},
 		{"--targets", "plain.txt", []string{"--targets-pick", "random", "--qps", "6", "--arrivals", "poisson:4"}},
 		{"--workload", "wave.yaml", []string{"--rate-of", "requests"}},
 		{"--workload", "slots.yaml", nil},

@@ -213,9 +213,6 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	if f.standIn && f.workloadFile.text == "" && !f.schedule.rules() {
 		s.QPS, f.unrated = pacer.PerSecond(1), true
 	}
-	if s.Max && f.set.Changed("limiter") {
-		return s, fmt.Errorf("--limiter %s and %s: without a rate there is nothing to limit; give a rate, or leave --limiter out", f.limiter.name, s.Loop())
-	}
 	if s.Target.Headers, err = f.readHeaders(); err != nil {
 		return s, fmt.Errorf("--header: %w", cli.Readable(err))
 	}
@@ -227,6 +224,9 @@ func (f *Spec) read(stdin io.Reader) (spec.Spec, error) {
 	}
 	if err := f.readFlows(&s); err != nil {
 		return s, err
+	}
+	if s.Max && f.set.Changed("limiter") {
+		return s, fmt.Errorf("--limiter %s and %s: without a rate there is nothing to limit; give a rate, or leave --limiter out", f.limiter.name, s.Loop())
 	}
 	typed(&s.Target)
 	if err := wire.Validate(s.Target); err != nil {

@@ -157,7 +157,7 @@ func (d *Data) ofWorkload(from workload.Data) (rows.Source, error) {
 // ofFile sets the rate over time that the file says, as far as no flag says it. A slot is a flow.
 func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 	if !f.schedule.rules() {
-		s.Stages, s.Profile = of.Stages, of.Profile
+		s.Stages, s.Profile, s.Concurrency, s.Max = of.Stages, of.Profile, of.Concurrency, of.Closed()
 	} else if len(s.Stages) > 0 {
 		of.Duration = 0 // stages have lengths
 	}
@@ -167,7 +167,7 @@ func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 	if s.Origin.Arrivals = of.Arrivals; !f.set.Changed("arrivals") {
 		s.Arrivals = of.Arrivals
 		if s.Arrivals != "" && (s.Max || s.HasLimiter()) {
-			return fmt.Errorf("--workload: %s: arrivals: --qps max and --limiter space requests themselves; leave it out, or add --arrivals %s",
+			return fmt.Errorf("--workload: %s: arrivals: a closed loop and --limiter space requests themselves; leave it out, or add --arrivals %s",
 				of.Places["arrivals"], pacer.EvenArrivals)
 		}
 	}
@@ -175,9 +175,9 @@ func (f *Spec) ofFile(s *spec.Spec, of workload.Schedule) error {
 		return err
 	}
 	if !f.schedule.rules() {
-		s.Origin.QPS, s.Origin.Stages, s.Origin.Profile = s.QPS, s.Stages, s.Profile
+		s.Origin.QPS, s.Origin.Stages, s.Origin.Profile, s.Origin.Concurrency = s.QPS, s.Stages, s.Profile, s.Concurrency
 	}
-	place := cmp.Or(of.Places["stages"], of.Places["profile"], of.Places["duration"], of.Places["rate"])
+	place := cmp.Or(of.Places["stages"], of.Places["profile"], of.Places["concurrency"], of.Places["duration"], of.Places["rate"])
 	if place == "" || f.schedule.rules() || f.unrated {
 		return nil // whatever is wrong, the file does not say it
 	}

@@ -279,6 +279,7 @@ func TestRateOfRequests(t *testing.T) {
 func TestWorkloadSchedule(t *testing.T) {
 	const single, ramp = "flows: {f: [a: {get: 'http://a/'}]}\n", "stages: [10s:200, 20s:0]\n"
 	const several = "flows: {f: [a: {get: 'http://a/'}, b: {get: 'http://a/'}]}\n"
+	const seats, staged = "concurrency: 8\nduration: 1m\n", "stages: [60s:c=8, 60s:c=16]\n"
 	const wave, timed = "profile: 'sine:mean=10,amplitude=4,period=1m'\n", "rate: 5 flows/s\nduration: 1m\narrivals: poisson:3\n"
 	for _, c := range []struct {
 		file  string
@@ -300,6 +301,13 @@ func TestWorkloadSchedule(t *testing.T) {
 		{single + wave + "duration: 5m", nil, "--duration 5m --profile sine:mean=10,amplitude=4,period=1m"},
 		{single + wave, []string{"--rate", "7"}, "--qps 7"},
 		{single + wave, []string{"--stage", "5s:9"}, "--stage 5s:9"},
+		{single + seats, nil, "--concurrency 8 --duration 1m"},
+		{single + seats, []string{"--qps", "7"}, "--qps 7 --duration 1m"},
+		{single + seats, []string{"--qps", "max"}, "--qps max --duration 1m"},
+		{single + seats, []string{"--concurrency", "9", "--duration", "0"}, "--concurrency 9"},
+		{single + staged, nil, "--stage 60s:c=8 --stage 60s:c=16"},
+		{single + staged, []string{"--stage", "5s:9"}, "--stage 5s:9"},
+		{single + ramp, []string{"--concurrency", "9"}, "--concurrency 9"},
 	} {
 		_, s, err := reading(t, append(c.flags, "--workload", filepath.Join(folder(t, map[string]string{"w.yaml": c.file}), "w.yaml"))...)
 		if err != nil {
@@ -317,8 +325,13 @@ func TestWorkloadSchedule(t *testing.T) {
 		flags []string
 		want  string
 	}{
-		{single + timed, []string{"--qps", "max"}, "w.yaml:4:11: arrivals: --qps max and --limiter space requests themselves; leave it out, or add --arrivals even"},
-		{single + timed, []string{"--limiter", "token-bucket"}, "w.yaml:4:11: arrivals: --qps max and --limiter"},
+		{single + timed, []string{"--qps", "max"}, "w.yaml:4:11: arrivals: a closed loop and --limiter space requests themselves; leave it out, or add --arrivals even"},
+		{single + timed, []string{"--limiter", "token-bucket"}, "w.yaml:4:11: arrivals: a closed loop and --limiter"},
+		{single + seats, []string{"--limiter", "token-bucket"}, "--limiter token-bucket and --concurrency: without a rate there is nothing to limit; give a rate, or leave --limiter out"},
+		{single + seats, []string{"-n", "5"}, "--concurrency and --requests: without a rate"},
+		{single + staged, []string{"--duration", "1m"}, "w.yaml:2:9: --stage and --duration: the stages' lengths are the duration, leave --duration out"},
+		{several + seats, nil, "w.yaml:1:36: a closed loop has flows of one step"},
+		{several, []string{"--concurrency", "8"}, "--concurrency and flows of several steps: without a rate no slot starts a flow; give a rate"},
 		{single + ramp, []string{"--duration", "1m"}, "w.yaml:2:9: --stage and --duration: the stages' lengths are the duration, leave --duration out"},
 		{single + "stages: 0s:5", nil, "w.yaml:2:9: profile: it has no length; give a stage or a duration above zero"},
 		{single + "rate: 5 flows/s\nduration: 9999d", nil, "w.yaml:3:11: --duration: give a time up to"},

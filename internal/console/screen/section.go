@@ -113,7 +113,7 @@ func states(fleet []results.Member) string {
 func (v view) events() section {
 	all := slices.Clone(v.look.Report.Events)
 	slices.Reverse(all)
-	return section{"EVENTS newest first", len(all), func(i, width int) string {
+	return section{"CHANGES newest first", len(all), func(i, width int) string {
 		e := all[i]
 		since := clock(e.At.Sub(v.look.Report.StartedAt))
 		if v.look.Report.StartedAt.IsZero() || e.At.Before(v.look.Report.StartedAt) {

@@ -216,7 +216,7 @@ func TestPageSaysWhatABudgetDoes(t *testing.T) {
 	}{
 		"frozen": {func(f *Frame) { f.Phase, f.Frozen = "paused", true },
 			"Paused|Its endpoint is frozen: nothing is sent there until somebody thaws it. Endpoints says why. |its endpoint is frozen"},
-		"reduced":  {func(f *Frame) { f.Factor = 0.4 }, "Running|It sends 40.00\u00a0% of its plan's rates: the events say why. |requests, 40 % of its plan"},
+		"reduced":  {func(f *Frame) { f.Factor = 0.4 }, "Running|It sends 40.00\u00a0% of its plan's rates: the changes say why. |requests, 40 % of its plan"},
 		"no right": {func(f *Frame) { f.NoRight = true }, "Running|It sends nothing: it waits for room at its endpoint. |it waits for room at its endpoint"},
 		"neither":  {func(*Frame) {}, "Running|"},
 	} {

@@ -21,7 +21,7 @@ func build(ctx context.Context, r *run.Run, in report.Input) report.Report {
 	in.Described.Commands = commands(in.Events)
 	rep := report.Build(in)
 	if err != nil {
-		rep.Notes = append(rep.Notes, "the run's events and commands could not be read: "+err.Error())
+		rep.Notes = append(rep.Notes, "the run's changes could not be read: "+err.Error())
 	}
 	return rep
 }

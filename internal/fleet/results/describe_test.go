@@ -84,7 +84,7 @@ func TestReportWithoutEvents(t *testing.T) {
 		r, _ := b.create("x", constant(100), run.Options{})
 		b.client.Set(t.Context(), r.Keys.Events, "no stream", 0)
 		rep, err := Report(t.Context(), r)
-		if err != nil || len(rep.Notes) != 1 || !strings.HasPrefix(rep.Notes[0], "the run's events and commands could not be read: ") || rep.Described.URL != "noop://" {
+		if err != nil || len(rep.Notes) != 1 || !strings.HasPrefix(rep.Notes[0], "the run's changes could not be read: ") || rep.Described.URL != "noop://" {
 			t.Errorf("%v, %+v", err, rep)
 		}
 	})

@@ -203,7 +203,7 @@ func input(w run.Worker, t totals, s *run.State) report.WorkerInput {
 // restoredNote is the note of a report about a run whose state was lost.
 func restoredNote(at time.Time) string {
 	return fmt.Sprintf("the run's state was lost from Redis and restored at %s: earlier requests are known only from the workers that were there afterwards, "+
-		"and earlier events and pauses not at all",
+		"and earlier changes and pauses not at all",
 		at.Format(time.RFC3339))
 }
 

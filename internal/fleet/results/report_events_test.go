@@ -35,7 +35,7 @@ func TestReportHasEvents(t *testing.T) {
 		}
 		rep, err = Report(t.Context(), r)
 		if err != nil || len(rep.Events) != 1000 || rep.Events[0].Who != "w" || len(rep.Described.Commands) != 3 ||
-			!strings.Contains(strings.Join(rep.Notes, "; "), "the report lists the last 1000 events") {
+			!strings.Contains(strings.Join(rep.Notes, "; "), "the report lists the last 1000 changes of the run") {
 			t.Errorf("%v, %d events, %+v, %q", err, len(rep.Events), rep.Described.Commands, rep.Notes)
 		}
 		// JSON cannot hold a time that no clock shows.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,15 +27,16 @@ type Origin struct {
 	Checks  []string         `json:"checks,omitempty"`
 
 	// What the file says beside its flows, in the form of the spec's fields. Rates are left out if a flag says any.
-	QPS        pacer.Rate    `json:"qps"`
-	Stages     []string      `json:"stages,omitempty"`
-	Profile    string        `json:"profile,omitempty"`
-	Duration   time.Duration `json:"duration_ns,omitempty"`
-	Arrivals   string        `json:"arrivals,omitempty"`
-	Pick       string        `json:"pick,omitempty"`
-	RateOf     string        `json:"rate_of,omitempty"`
-	Data       int           `json:"data,omitempty"`       // how many data files: the last ones of the spec
-	Thresholds int           `json:"thresholds,omitempty"` // likewise
+	QPS         pacer.Rate    `json:"qps"`
+	Stages      []string      `json:"stages,omitempty"`
+	Profile     string        `json:"profile,omitempty"`
+	Concurrency int64         `json:"concurrency,omitempty"`
+	Duration    time.Duration `json:"duration_ns,omitempty"`
+	Arrivals    string        `json:"arrivals,omitempty"`
+	Pick        string        `json:"pick,omitempty"`
+	RateOf      string        `json:"rate_of,omitempty"`
+	Data        int           `json:"data,omitempty"`       // how many data files: the last ones of the spec
+	Thresholds  int           `json:"thresholds,omitempty"` // likewise
 
 	Trace        bool        `json:"trace,omitempty"`
 	TraceSampled trace.Share `json:"trace_sampled,omitempty"`
@@ -42,7 +44,7 @@ type Origin struct {
 
 // rates reports whether the rates of the spec are those of the file.
 func (o *Origin) rates(s Spec) bool {
-	return s.QPS == o.QPS && slices.Equal(s.Stages, o.Stages) && s.Profile == o.Profile
+	return s.QPS == o.QPS && slices.Equal(s.Stages, o.Stages) && s.Profile == o.Profile && s.Concurrency == o.Concurrency
 }
 
 // origin returns where the flows come from; the zero value if that is unknown, or there are none.
@@ -62,7 +64,8 @@ func (s Spec) asGiven() Spec {
 	}
 	s.Target.Headers, s.Target.Expect, s.Target.Checks = o.Headers, o.Expect, o.Checks
 	if o.rates(s) {
-		s.QPS, s.Stages, s.Profile = pacer.Rate{Den: 1}, nil, ""
+		s.Max = s.Max && !s.Seated() // of --qps max
+		s.QPS, s.Stages, s.Profile, s.Concurrency = pacer.Rate{Den: 1}, nil, "", 0
 	}
 	s.Target.Data = s.Target.Data[:max(0, len(s.Target.Data)-o.Data)]
 	s.Thresholds = s.Thresholds[:max(0, len(s.Thresholds)-o.Thresholds)]
@@ -98,6 +101,9 @@ func (s Spec) beside(o *Origin) (parts []string) {
 			part("qps", s.requestRate(), "")
 		}
 		part("stages", strings.Join(s.Stages, ", "), "")
+		if s.Concurrency > 0 {
+			part("concurrency", strconv.FormatInt(s.Concurrency, 10), "")
+		}
 		part("profile", pacer.BriefProfile(s.Profile), "")
 	}
 	if s.Duration == o.Duration {

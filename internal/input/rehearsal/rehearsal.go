@@ -38,16 +38,16 @@ type Rehearsal struct {
 	FlowsPerSecond    *float64  `json:"flows_per_second,omitempty"`     // nil = none is known
 	RequestsPerSecond *float64  `json:"requests_per_second,omitempty"`  // nil = none is known
 	Stages            []string  `json:"stages,omitempty"`
-	Profile           string    `json:"profile,omitempty"`  // "" = none
-	Length            float64   `json:"length_s,omitempty"` // of the run, 0 = until stopped
-	Arrivals          string    `json:"arrivals"`           // as --arrivals takes it
-	Cookies           bool      `json:"cookies"`            // each flow keeps those of its answers
+	Profile           string    `json:"profile,omitempty"`     // "" = none
+	Concurrency       []int64   `json:"concurrency,omitempty"` // requests in flight, one number after the other; nil = none is known
+	Length            float64   `json:"length_s,omitempty"`    // of the run, 0 = until stopped
+	Arrivals          string    `json:"arrivals"`              // as --arrivals takes it
+	Cookies           bool      `json:"cookies"`               // each flow keeps those of its answers
 	Data              []Data    `json:"data"`
 	Thresholds        []string  `json:"thresholds"`
 	Requests          []Request `json:"requests"` // the first ones
 
-	closed      bool  // the run is a closed loop
-	concurrency int64 // of a closed loop; 0 = it has none
+	closed bool // the run is a closed loop
 }
 
 // A Flow is one flow of the mix.
@@ -107,7 +107,7 @@ func Of(s spec.Spec, rated bool, tables targets.Tables, now time.Time) (Rehearsa
 	whole.RateOf = "" // a slot is a flow with all of its steps
 	r := Rehearsal{Flows: flows(s.Target), Pick: cmp.Or(s.Target.Pick, targets.PickCycle), RateOf: targets.RateOfFlows, StepsPerFlow: whole.StepsPerFlow(),
 		Stages: s.Stages, Profile: pacer.BriefProfile(s.Profile), Length: s.Length().Seconds(), Arrivals: cmp.Or(s.Arrivals, pacer.EvenArrivals),
-		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, closed: s.Max, concurrency: s.Concurrency}
+		Cookies: s.Target.Cookies, Data: []Data{}, Thresholds: append([]string{}, s.Thresholds...), Requests: []Request{}, Concurrency: s.Concurrencies(), closed: s.Max}
 	if least, most := s.Target.Bounds(); least != most {
 		r.LeastPerFlow = least
 	}

@@ -107,8 +107,8 @@ func (r Rehearsal) schedule(b io.Writer) {
 // rate says how much is sent.
 func (r Rehearsal) rate() string {
 	switch {
-	case r.concurrency > 0:
-		return fmt.Sprintf("c=%d: as many requests in flight (cluster total); %s", r.concurrency, r.perFlow())
+	case len(r.Concurrency) > 0:
+		return fmt.Sprintf("%s: as many requests in flight (cluster total)", units.InFlight(r.Concurrency))
 	case r.closed:
 		return fmt.Sprintf("max, as fast as it goes; %s", r.perFlow())
 	case r.FlowsPerSecond == nil:

@@ -2,9 +2,11 @@ package workload
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -12,16 +14,24 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/loadctl/loadctl/pacer"
+	"github.com/loadctl/loadctl/targets/rows"
 )
 
 // A Schedule is what a workload file says of the rate over time. The zero value says nothing.
 type Schedule struct {
-	Rate     Rate              // with Stages, the one to start from
-	Stages   []string          // as pacer.ParseStage reads
-	Profile  string            // as pacer.ParseProfile reads: its file has been read
-	Duration time.Duration     // 0 = until stopped
-	Arrivals string            // as pacer.ParseArrivals reads; "" = even
-	Places   map[string]string // FILE:LINE:COLUMN of the values that are there, by their keys
+	Rate    Rate     // with Stages, the one to start from
+	Stages  []string // as pacer.ParseStage reads
+	Profile string   // as pacer.ParseProfile reads: its file has been read
+	// Requests of the whole cluster that a closed loop has in flight; 0 = none, or the stages say it.
+	Concurrency int64
+	Duration    time.Duration     // 0 = until stopped
+	Arrivals    string            // as pacer.ParseArrivals reads; "" = even
+	Places      map[string]string // FILE:LINE:COLUMN of the values that are there, by their keys
+}
+
+// Closed reports whether the file asks for a closed loop.
+func (s Schedule) Closed() bool {
+	return s.Concurrency > 0 || len(s.Stages) > 0 && strings.Contains(s.Stages[0], ":c=") // all stages are of one kind
 }
 
 // A Rate is that of the whole cluster. The zero value says that the file has none.
@@ -32,14 +42,15 @@ type Rate struct {
 
 // schedule reads the rate over time.
 func (d *document) schedule(values map[string]*yaml.Node) (s Schedule, err error) {
-	for _, two := range [][2]string{{"rate", "profile"}, {"stages", "profile"}, {"stages", "duration"}} {
+	for _, two := range [][2]string{{"rate", "profile"}, {"stages", "profile"}, {"stages", "duration"},
+		{"rate", "concurrency"}, {"stages", "concurrency"}, {"profile", "concurrency"}} {
 		if a, b := values[two[0]], values[two[1]]; a != nil && b != nil {
 			return s, d.fail(b, "%s and %s contradict each other, as both say %s; leave one of them out", two[0], two[1],
-				map[string]string{"profile": "the rate", "duration": "how long the run takes"}[two[1]])
+				map[string]string{"profile": "the rate", "duration": "how long the run takes", "concurrency": "how much is sent"}[two[1]])
 		}
 	}
 	s.Places = map[string]string{}
-	for _, key := range []string{"rate", "stages", "profile", "duration", "arrivals"} {
+	for _, key := range []string{"rate", "stages", "profile", "concurrency", "duration", "arrivals"} {
 		if n := values[key]; n != nil {
 			s.Places[key] = d.place(n)
 		}
@@ -53,11 +64,53 @@ func (d *document) schedule(values map[string]*yaml.Node) (s Schedule, err error
 	if s.Profile, err = d.profile(values["profile"]); err != nil {
 		return s, err
 	}
+	if s.Concurrency, err = d.concurrency(values["concurrency"]); err != nil {
+		return s, err
+	}
 	if s.Duration, err = d.duration(values["duration"]); err != nil {
 		return s, err
 	}
 	s.Arrivals, err = d.arrivals(values["arrivals"])
-	return s, err
+	if err != nil || !s.Closed() {
+		return s, err
+	}
+	for _, of := range [][2]string{{"rate", "the stages are of a closed loop, which has no rate"}, {"arrivals", "a closed loop sends when an answer comes"}} {
+		if n := values[of[0]]; n != nil {
+			return s, d.fail(n, "%s; leave %s out, or give a rate in place of the closed loop", of[1], of[0])
+		}
+	}
+	return s, nil
+}
+
+// closedLoop refuses what a closed loop cannot have.
+func (d *document) closedLoop(w Workload) error {
+	if !w.Closed() {
+		return nil
+	}
+	for _, f := range w.Flows {
+		if len(f.Steps) > 1 {
+			return fmt.Errorf("%s: a closed loop has flows of one step, as without a rate no slot starts a flow; make a flow of each step, or give a rate", f.Places[1])
+		}
+	}
+	for _, of := range w.Data {
+		if of.Pick == rows.Once {
+			return fmt.Errorf("%s: a closed loop has no pick: once, as each worker counts its own requests and rows would repeat; take another pick, or give a rate", of.Place)
+		}
+	}
+	return nil
+}
+
+// concurrency returns how many requests are in flight.
+func (d *document) concurrency(n *yaml.Node) (int64, error) {
+	text, err := d.text(n, "concurrency: 8")
+	if err != nil || n == nil {
+		return 0, err
+	}
+	v, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || v < 1 || v > pacer.MaxConcurrency {
+		return 0, d.fail(n, "%.40q is no number of requests in flight of the whole cluster; write 1 to %d, such as concurrency: 8", text, pacer.MaxConcurrency)
+	}
+	return v, nil
 }
 
 // rates matches a rate with what it counts.
@@ -72,7 +125,7 @@ func (d *document) rate(n *yaml.Node) (r Rate, err error) {
 	}
 	m := rates.FindStringSubmatch(text)
 	if m == nil {
-		return r, d.fail(n, "%.40q is no rate; write %s; for a closed loop use --qps max", text, example)
+		return r, d.fail(n, "%.40q is no rate; write %s; for a closed loop write concurrency: 8, or use --qps max", text, example)
 	}
 	if r.Rate, err = pacer.ParseRate(m[1] + "/" + m[3]); err != nil {
 		return r, d.fail(n, "%w; write %s", err, example)
@@ -84,16 +137,24 @@ func (d *document) rate(n *yaml.Node) (r Rate, err error) {
 	return r, nil
 }
 
-// stages returns the ramps.
+// stages returns the ramps, or the numbers of requests in flight.
 func (d *document) stages(n *yaml.Node) (all []string, err error) {
-	const example = "stages: [30s:200, 1m:200]"
+	const example = "stages: [30s:200, 1m:200], or stages: [60s:c=8, 60s:c=16]"
+	var first pacer.Stage
 	list, err := d.texts(n, example)
 	if err == nil && n != nil && len(list) == 0 {
 		err = d.fail(n, "there is no stage; write %s", example)
 	}
-	for _, item := range list {
-		if _, err := pacer.ParseStage(item.Value); err != nil {
+	for i, item := range list {
+		stage, err := pacer.ParseStage(item.Value)
+		if i == 0 {
+			first = stage
+		}
+		switch {
+		case err != nil:
 			return nil, d.fail(item, "%w; write %s", err, example)
+		case (stage.Concurrency > 0) != (first.Concurrency > 0):
+			return nil, d.fail(item, "the first stage has a %s, this one has none; write %s", map[bool]string{true: "concurrency", false: "rate"}[first.Concurrency > 0], example)
 		}
 		all = append(all, item.Value)
 	}

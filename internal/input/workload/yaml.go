@@ -66,7 +66,7 @@ func YAML(path string, content []byte) (Workload, error) {
 // workload reads the keys of the file.
 func (d *document) workload() (w Workload, err error) {
 	values, err := d.settings(d.root, `a map with flows, such as flows: {browse: [{list: {get: "http://host/path"}}]}`,
-		"base", "rate", "rate_of", "data", "mix", "pick", "flows", "stages", "profile", "duration", "arrivals", "thresholds", "cookies", "trace", "trace_sampled", "header", "check", "expect")
+		"base", "rate", "rate_of", "data", "mix", "pick", "flows", "stages", "profile", "concurrency", "duration", "arrivals", "thresholds", "cookies", "trace", "trace_sampled", "header", "check", "expect")
 	if err != nil {
 		return w, err
 	}
@@ -87,6 +87,9 @@ func (d *document) workload() (w Workload, err error) {
 		return w, err
 	}
 	if w.Flows, err = of.flows(values["flows"]); err != nil {
+		return w, err
+	}
+	if err := d.closedLoop(w); err != nil {
 		return w, err
 	}
 	if err := d.mix(values["mix"], w.Flows); err != nil {

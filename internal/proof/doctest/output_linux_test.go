@@ -592,10 +592,11 @@ func mixed(o *outputs) {
 func rehearsed(o *outputs) {
 	dir := o.t.TempDir()
 	for name, content := range map[string]string{
-		"users.csv": "name\nAnn\n",
-		"one.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/, stream: sse, goals: ttft<1s}]}\npick: random\n",
-		"wave.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nprofile: sine:mean=5,amplitude=1,period=1m\nduration: 5m\narrivals: poisson\n",
-		"ramp.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:200, 20s:0]\n",
+		"users.csv":  "name\nAnn\n",
+		"one.yaml":   "flows: {f: [s: {get: http://127.0.0.1:1/, stream: sse, goals: ttft<1s}]}\npick: random\n",
+		"wave.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nprofile: sine:mean=5,amplitude=1,period=1m\nduration: 5m\narrivals: poisson\n",
+		"seats.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:c=4, 20s:c=8]\n",
+		"ramp.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:200, 20s:0]\n",
 		"shop.yaml": "base: http://127.0.0.1:1\nrate: 100 flows/s\ndata: {users: {csv: users.csv}}\nthresholds: errors:rate<1%\nflows:\n  buy:\n" +
 			"  - login: {post: /login, json: {user: \"${users.name}\"}, take: {token: json token}}\n  - pay: {after: 1s, post: /pay}\n",
 	} {
@@ -603,7 +604,7 @@ func rehearsed(o *outputs) {
 			o.t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"one.yaml", "shop.yaml", "wave.yaml", "ramp.yaml"} {
+	for _, name := range []string{"one.yaml", "shop.yaml", "wave.yaml", "ramp.yaml", "seats.yaml"} {
 		o.print("loadctl workload check " + filepath.Join(dir, name))
 	}
 }

@@ -83,6 +83,8 @@ func TestWorkloadSchema(t *testing.T) {
 		fmt.Sprintf(step, "at: 0s, after: 0s"), fmt.Sprintf(step, "json: 1, body: x"), fmt.Sprintf(step, "form: {a: 1}, body: x"), fmt.Sprintf(step, "take: {a: b c}"),
 		fmt.Sprintf(step, "check: {a: b}"), fmt.Sprintf(step, "header: [a]"), fmt.Sprintf(step, "expect: [200]"),
 		"rate: 400\n" + fmt.Sprintf(step, "at: 0s"), "mix: {f: 0}\n" + fmt.Sprintf(step, "at: 0s"), "base: a\n" + fmt.Sprintf(step, "at: 0s"),
+		"concurrency: 8\nrate: 5 flows/s\n" + fmt.Sprintf(step, "at: 0s"), "concurrency: 8\nstages: [1s:c=5]\n" + fmt.Sprintf(step, "at: 0s"), "concurrency: 0\n" + fmt.Sprintf(step, "at: 0s"),
+		"concurrency: 8\nprofile: sine:mean=5,amplitude=1,period=1m\n" + fmt.Sprintf(step, "at: 0s"), "concurrency: 8\narrivals: poisson\n" + fmt.Sprintf(step, "at: 0s"),
 		"stages: [1s:5]\nduration: 5s\n" + fmt.Sprintf(step, "at: 0s"), "rate: 5 flows/s\nprofile: sine:mean=5,amplitude=1,period=1m\n" + fmt.Sprintf(step, "at: 0s"),
 		"stages: []\nprofile: sine:mean=5,amplitude=1,period=1m\n" + fmt.Sprintf(step, "at: 0s"), "arrivals: random\n" + fmt.Sprintf(step, "at: 0s"), "duration: 5\n" + fmt.Sprintf(step, "at: 0s"),
 		"pick: any\n" + fmt.Sprintf(step, "at: 0s"), "data: {u: {}}\n" + fmt.Sprintf(step, "at: 0s"), "data: {u: {csv: a, tsv: b}}\n" + fmt.Sprintf(step, "at: 0s"), "data: {u: {csv: a, pick: x}}\n" + fmt.Sprintf(step, "at: 0s"),

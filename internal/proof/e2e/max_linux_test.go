@@ -249,7 +249,7 @@ func TestMaxRefused(t *testing.T) {
 	b.loadctl("create", "x", "--url", b.web.URL(), "--qps", "max")
 	p := b.worker("x", "--allow-any", "--max-qps", "2k")
 	p.wait(104)
-	if s := p.Stderr.String(); s != "error: run x: it is a closed loop (--qps max), but this worker accepts at most 2000/s (--max-qps); "+
+	if s := p.Stderr.String(); s != "error: run x: it is a closed loop, without a rate, but this worker accepts at most 2000/s (--max-qps); "+
 		"to join anyway, leave --max-qps out; nothing was sent\n" {
 		t.Error(s)
 	}

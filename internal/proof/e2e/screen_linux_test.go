@@ -260,7 +260,7 @@ func TestScreenOfRun(t *testing.T) {
 				m.See(name+"  running", "q plain lines")
 				if from == "lines" {
 					m.Press("q")
-					m.See(name+": 50/s  asked", "EVENTS")
+					m.See(name+": 50/s  asked", "CHANGES")
 				}
 				m.Press("C-c")
 				m.See("exit=105", "audit")
@@ -317,7 +317,7 @@ func TestScreenHostile(t *testing.T) {
 	if err := client.XAdd(t.Context(), &redis.XAddArgs{Stream: keys[0], Values: values}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	m.See("pwned", "red  ", "over", "EVENTS", "hostile  running")
+	m.See("pwned", "red  ", "over", "CHANGES", "hostile  running")
 	if got := m.Ask("pane_title"); got != title || m.Ask("alternate_on") != "1" {
 		t.Errorf("the title is %q, was %q; alternate screen: %s", got, title, m.Ask("alternate_on"))
 	}

@@ -5,11 +5,11 @@ import { endpointsLink } from "./route.js";
 
 const shown = 100;
 
-// events is a table of the newest events, the newest first.
+// events is a table of the newest events of the run, the newest first. People read changes, as answers have events too.
 export function events() {
-  const box = section("Events", "", "The newest first.");
+  const box = section("Changes", "", "What changed the run, the newest first.");
   const none = element("p", "empty", "Nothing has happened yet.");
-  const t = table("events", "Events", ["event", "#after", "UTC", "who", "what"]);
+  const t = table("events", "Changes of the run", ["change", "#after", "UTC", "who", "what"]);
   const more = element("p", "hint");
   const fill = rows(t.body, (e) => e.key, (line, { e: event }) => {
     const set = cells(line, ["", "n", "", "", ""]);

@@ -80,7 +80,7 @@ function slowPart(box, source) {
 }
 
 const requests = {
-  name: "requests", title: "Requests over time", hint: "Per second. Numbers on the chart are the events listed below it.", marks: true,
+  name: "requests", title: "Requests over time", hint: "Per second. Numbers on the chart are the changes listed below it.", marks: true,
   empty: ({ report }) => (report.series.length ? "" : "The run has not begun, so there is nothing to draw."),
   options: requestsOverTime,
 };

@@ -92,7 +92,7 @@ function said(frame) {
 // limits is what budgets of endpoints make of a run, and guards.
 function limits(frame) {
   if (["stopped", "ended"].includes(frame.phase)) return [];
-  const part = frame.factor && `It sends ${share(frame.factor)} of its plan's rates: the events say why.`;
+  const part = frame.factor && `It sends ${share(frame.factor)} of its plan's rates: the changes say why.`;
   return [frame.no_right && "It sends nothing: it waits for room at its endpoint.", part];
 }
 

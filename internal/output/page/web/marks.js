@@ -46,7 +46,7 @@ export function drawMarks(marks, flags) {
   };
 }
 
-// listMarks tells what the numbers are, below a chart; the table of events has all.
+// listMarks tells what the numbers are, below a chart; the table of changes has all.
 export function listMarks(marks, list) {
   const shown = 8;
   const lines = marks.slice(0, shown).map((m) => {
@@ -54,6 +54,6 @@ export function listMarks(marks, list) {
     line.append(element("span", "flag " + m.tone, String(m.n)), element("span", "when", clock(m.t)), element("span", "", m.text));
     return line;
   });
-  if (marks.length > shown) lines.push(element("li", "more", `and ${count(marks.length - shown)} more, see Events`));
+  if (marks.length > shown) lines.push(element("li", "more", `and ${count(marks.length - shown)} more, see Changes`));
   list.replaceChildren(...lines);
 }
