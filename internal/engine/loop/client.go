@@ -293,6 +293,7 @@ func (c *Client) giveUp(cn *conn, err error) {
 	}
 	c.unopen(cn, overdue(err))
 	c.end(cn, err, targets.ClassOther, false)
+	cn.own = nil
 }
 
 // overdue reports whether a request is given up because it took too long.

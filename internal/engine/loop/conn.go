@@ -68,7 +68,7 @@ type conn struct {
 	stream  *stream  // the same, if it has ever been a request on one
 
 	asking *transport.Asking // while a Sender performs its request
-	own    *wire.Asked       // that request
+	own    *wire.Asked       // that request; nil = it is another one
 
 	part                 []byte       // the beginning of an answer that did not come with one read
 	missed               bool         // there was no buffer for it

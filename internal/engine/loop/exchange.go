@@ -267,7 +267,7 @@ func (cn *conn) currentAnswer() check.Answer {
 	switch {
 	case cn.messages != nil:
 		return cn.messages
-	case cn.state == asking:
+	case cn.own != nil:
 		return cn.own
 	}
 	return cn.reply

@@ -37,8 +37,7 @@ func (c *Client) takeAskings() {
 	}
 	for _, a := range c.askings.Take() {
 		if a.Left {
-			c.freed = c.freed || c.wanted
-			c.connections--
+			c.connections-- // the goroutine's signal makes Poll return, so that Send is tried again
 		} else {
 			cn := c.conns[a.Index]
 			cn.own.Answer = a.Answer
