@@ -75,7 +75,7 @@ func TestConditions(t *testing.T) {
 	// 6.3 requests a flow: 2,000 requests a second in the acceptance run
 	rate, seconds := scale(int64(20), 320), scale(int64(4), 60)
 	flows := rate * seconds
-	args := append(patient(), "--workload", file, "--qps", fmt.Sprint(rate*24), "--duration", fmt.Sprintf("%ds", seconds), "--min-workers", "2")
+	args := []string{"--workload", file, "--qps", fmt.Sprint(rate * 24), "--duration", fmt.Sprintf("%ds", seconds), "--min-workers", "2", "--catch-up", "5m", "--max-lag", "5m", "--permit-for", "5m"}
 	ps := []*process{b.worker("order", args...), b.worker("order", args...)}
 	for _, p := range ps {
 		await.Closed(t, "the end of a worker", p.Exited)
