@@ -34,7 +34,7 @@ func Example() {
 	defer end()
 	ctx := context.Background()
 
-	bucket, _ := limit.NewTokenBucket(client, "checkout", limit.PerWindow(100, time.Hour), limit.Burst(20))
+	bucket, _ := limit.New("token-bucket", limit.Redis(client), "checkout", limit.PerWindow(100, time.Hour), limit.Burst(20))
 	for _, n := range []int64{5, 15, 1} {
 		a, _ := bucket.Take(ctx, n)
 		fmt.Println(a.Granted, a.Remaining, a.RetryAfter.Round(time.Second))
@@ -46,12 +46,12 @@ func Example() {
 }
 
 // A caller takes as many permits as there are: a batch for a while.
-func ExampleRedis_TakeUpTo() {
+func ExampleLimiter_TakeUpTo() {
 	client, end := connect()
 	defer end()
 	ctx := context.Background()
 
-	window, _ := limit.NewFixedWindow(client, "mails", limit.PerWindow(1000, time.Hour))
+	window, _ := limit.New("fixed-window", limit.Redis(client), "mails", limit.PerWindow(1000, time.Hour))
 	for range 3 {
 		a, _ := window.TakeUpTo(ctx, 600)
 		fmt.Println(a.Granted)
@@ -63,12 +63,12 @@ func ExampleRedis_TakeUpTo() {
 }
 
 // The answer of a leaky bucket says when each caller may go.
-func ExampleNewLeakyBucket() {
+func ExampleNew_queue() {
 	client, end := connect()
 	defer end()
 	ctx := context.Background()
 
-	queue, _ := limit.NewLeakyBucket(client, "printer", limit.PerWindow(1, time.Hour), limit.Burst(3))
+	queue, _ := limit.New("leaky-bucket", limit.Redis(client), "printer", limit.PerWindow(1, time.Hour), limit.Burst(3))
 	for range 4 {
 		a, _ := queue.Take(ctx, 1)
 		fmt.Println(a.Granted, a.RetryAfter.Round(time.Minute))
@@ -81,25 +81,24 @@ func ExampleNewLeakyBucket() {
 }
 
 // One member of a fleet of four. While Redis is away, it goes on at a fourth of the rate.
-func ExampleNewFailover() {
+func ExampleFailShare() {
 	client, end := connect()
 	defer end()
 	ctx := context.Background()
 
-	shared, _ := limit.NewGCRA(client, "api", limit.PerWindow(100, time.Second), limit.Burst(1))
-	member, _ := limit.NewFailover(shared, 25)
+	member, _ := limit.New("gcra", limit.Redis(client), "api", limit.PerWindow(100, time.Second), limit.Burst(1), limit.FailShare(4))
 	fmt.Println(member.Wait(ctx, 1))
 	// Output: <nil>
 }
 
 // The limit changes for all users of the key.
-func ExampleRedis_SetLimit() {
+func ExampleLimiter_SetLimit() {
 	client, end := connect()
 	defer end()
 	ctx := context.Background()
 
-	one, _ := limit.New("sliding-log", client, "api", limit.PerWindow(2, time.Hour))
-	another, _ := limit.New("sliding-log", client, "api", limit.PerWindow(2, time.Hour))
+	one, _ := limit.New("sliding-log", limit.Redis(client), "api", limit.PerWindow(2, time.Hour))
+	another, _ := limit.New("sliding-log", limit.Redis(client), "api", limit.PerWindow(2, time.Hour))
 	_ = one.SetLimit(ctx, limit.PerWindow(5, time.Hour))
 	a, _ := another.TakeUpTo(ctx, 10)
 	fmt.Println(a.Granted)
