@@ -506,6 +506,7 @@ func checkUndone(s *subject) {
 	for _, l := range laws() {
 		s.fresh()
 		var used []grant
+		var late reply
 		for name := range s.rounds(100) {
 			s.now += gap(r, l)
 			before := s.peek(l)
@@ -527,6 +528,22 @@ func checkUndone(s *subject) {
 			}
 			if got.granted -= rest; !s.queue {
 				used = s.record(used, l, s.now, got)
+			}
+			if late.granted > 0 && r.IntN(3) == 0 { // others may have taken since
+				back, err := giveBack(s, 1000+name, late.at, late.granted).Int64()
+				if err != nil {
+					s.fail("%+v: give back %+v: %v", l, late, err)
+				}
+				used = slices.DeleteFunc(used, func(x grant) bool {
+					unused := x.at == late.at && back > 0
+					if unused {
+						back--
+					}
+					return unused
+				})
+				late = reply{}
+			} else if !s.queue && got.granted > 0 {
+				late = got
 			}
 		}
 		s.within(used, []grant{{0, l}}, 300, lengths(l)...)

@@ -158,7 +158,11 @@ func (l *Limiter) granted(ctx context.Context, n int64) (Answer, error) {
 		return Answer{}, ctx.Err()
 	}
 	for {
-		a, err := l.set.take(ctx, l.key, n, !l.set.outage.shares())
+		shares := l.set.outage.shares()
+		if shares && n > l.set.atOnce(l.key) {
+			return Answer{}, fmt.Errorf("wait for %d permits: %w", n, ErrNever)
+		}
+		a, err := l.set.take(ctx, l.key, n, !shares)
 		if n -= a.Granted; err != nil || n == 0 {
 			return a, err
 		}

@@ -166,7 +166,9 @@ func (o *outage) instead(ctx context.Context, s *Set, key string, n int64, all b
 		// They would be due one after the other.
 		l, _ := o.share.rules[0].limitOf(key)
 		a, err = o.share.store.take(ctx, o.share, key, 0, true)
-		a.RetryAfter += time.Duration(math.Ceil(float64(n-max(1, a.Remaining))*float64(l.Window.Microseconds())/float64(l.Count))) * time.Microsecond
+		each := float64(l.Window.Microseconds()) / float64(l.Count)
+		wait := min(math.Ceil(float64(n-max(1, a.Remaining))*each), maxWindow.Seconds()*1e6)
+		a.RetryAfter += time.Duration(wait) * time.Microsecond
 	}
 	a.at, a.name, a.joint = 0, 0, nil
 	return a, err
