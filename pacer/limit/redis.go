@@ -74,12 +74,14 @@ func callOf(r *rule, key string, n int64, all bool) (*call, error) {
 func (r *rule) keys(key string) (state, limit string) {
 	const ends = len(":state")
 	half := len(r.prefix) + len(key) + len(r.kind.name) + len(":{}:") + ends
-	text := make([]byte, 0, 2*half)
+	var text strings.Builder
+	text.Grow(2 * half)
 	for _, end := range [2]string{":state", ":limit"} {
-		text = append(append(append(text, r.prefix...), ":{"...), key...)
-		text = append(append(append(text, "}:"...), r.kind.name...), end...)
+		for _, part := range [6]string{r.prefix, ":{", key, "}:", r.kind.name, end} {
+			text.WriteString(part)
+		}
 	}
-	both := string(text)
+	both := text.String()
 	return both[:half], both[half:]
 }
 
