@@ -31,6 +31,7 @@ func checks() map[string]func(*subject) {
 		"revalued":  checkRevalued,
 		"remaining": checkRemaining,
 		"undone":    checkUndone,
+		"look":      checkLook,
 	}
 }
 
@@ -507,7 +508,7 @@ func checkUndone(s *subject) {
 		s.fresh()
 		var used []grant
 		var late reply
-		for name := range s.rounds(100) {
+		for name := range s.rounds(60) {
 			s.now += gap(r, l)
 			before := s.peek(l)
 			n, all := s.batch(r, l)
@@ -551,11 +552,23 @@ func checkUndone(s *subject) {
 }
 
 // peek only looks.
-func (s *subject) peek(l law) reply {
-	before := s.contents()
-	r := s.take(l, 0, true)
-	if !maps.Equal(before, s.contents()) {
-		s.fail("a look has changed %v to %v", before, s.contents())
+func (s *subject) peek(l law) reply { return s.take(l, 0, true) }
+
+// checkLook: who looks changes nothing.
+func checkLook(s *subject) {
+	for _, l := range laws() {
+		s.fresh()
+		for range 3 {
+			before := s.contents()
+			if r := s.peek(l); r.granted > 0 || r.remaining == 0 && r.retry == 0 {
+				s.fail("%+v: a look sees %+v", l, r)
+			}
+			if !maps.Equal(before, s.contents()) {
+				s.fail("%+v: a look has changed %v to %v", l, before, s.contents())
+			}
+			s.take(l, min(s.most(l), 100), false)
+			s.now += l.window / 7
+		}
+		s.client.Del(s.t.Context(), s.keys()...)
 	}
-	return r
 }
