@@ -69,11 +69,12 @@ func arithmetic(limiter string) string {
 
 // together returns several limiters in a table, each in a scope of its own.
 func together(limiters []string) string {
-	text := read("limiter") + read("bucket") + "local rules = {}\n"
+	var text strings.Builder
+	text.WriteString(read("limiter") + read("bucket") + "local rules = {}\n")
 	for _, name := range limiters {
-		text += "do\n" + read(name) + "rules[#rules + 1] = { capacity = capacity, decide = decide }\nend\n"
+		text.WriteString("do\n" + read(name) + "rules[#rules + 1] = { capacity = capacity, decide = decide }\nend\n")
 	}
-	return text
+	return text.String()
 }
 
 // fleet returns what the scripts of a run have in common, as a function: a plain renewal does not call it.

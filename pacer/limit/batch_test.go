@@ -230,6 +230,9 @@ func TestBatchSteps(t *testing.T) {
 			take(1, 1)
 			time.Sleep(time.Millisecond)
 		}
+		if a, err := l.Peek(t.Context()); err != nil || a.Remaining != 800 {
+			t.Errorf("with what is held: %+v, %v", a, err)
+		}
 		time.Sleep(time.Second)
 		if a, err := l.Peek(t.Context()); err != nil || a.Remaining != 800 {
 			t.Errorf("after a second at rest: %+v, %v", a, err)

@@ -135,10 +135,7 @@ func (s *Set) askMany(ctx context.Context, keys []string, n int64) (answers []An
 		asked, cancel := context.WithTimeout(ctx, silent)
 		answers, errs = s.store.takeMany(asked, s, keys, n)
 		cancel()
-		worst := slices.IndexFunc(errs, func(err error) bool { return away(ctx, err) })
-		if worst < 0 {
-			worst = 0
-		}
+		worst := max(0, slices.IndexFunc(errs, func(err error) bool { return away(ctx, err) }))
 		answered = o.note(ctx, append(errs, nil)[worst])
 	}
 	for i, key := range keys {

@@ -30,7 +30,7 @@ func registry() []kind {
 	}
 }
 
-// Names lists the limiters that New knows.
+// Names lists the limiters that New and NewSet know.
 func Names() []string {
 	var names []string
 	for _, k := range registry() {

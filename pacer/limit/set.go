@@ -24,8 +24,19 @@ type Set struct {
 	shadow  bool
 }
 
-// NewSet returns a set of limiters by their name, one of Names. All sets of a store with the same name and prefix share
-// their keys: give them the same limit and options. A prefix is 1 to 64 bytes without { and }, a key 1 to 256.
+// NewSet returns a set of limiters by their name, one of Names:
+//
+//	gcra            x is Burst. Evenly spaced with a Burst of 1.
+//	token-bucket    x is Burst, which an idle time saves up. With Debt x is Burst plus the largest n.
+//	leaky-bucket    x is 1. A queue of Burst places: RetryAfter says when a caller may go, each 1/R after the one before.
+//	                It refuses only if the queue is full. If n permits are used together, when the last may go, x is n.
+//	sliding-log     x is Count: never more in any window. About 130 bytes for each permit of a window.
+//	sliding-list    x is Count. The same, with about 10 bytes.
+//	sliding-window  x is Count·(1 + 2/m). The window in m Parts, with a number for each.
+//	fixed-window    x is 2·Count: so many may come at once where two windows meet. A window begins with its first permit.
+//
+// All sets of a store with the same name and prefix share their keys: give them the same limit and options. A prefix is 1
+// to 64 bytes without { and }, a key 1 to 256.
 func NewSet(name string, store Store, prefix string, l Limit, options ...Option) (*Set, error) {
 	k, err := named(name)
 	if err != nil {

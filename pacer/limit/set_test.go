@@ -39,11 +39,17 @@ func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// stores runs a test on a real server, on an embedded one, on a cluster, and in memory.
+// stores runs a test on a real server, on an embedded one, on a cluster, on the master of Sentinels, and in memory.
 func stores(t *testing.T, test func(t *testing.T, store limit.Store)) {
 	t.Helper()
 	redistest.Each(t, func(t *testing.T, client rdb.Client) { test(t, limit.Redis(client)) })
 	t.Run("cluster", func(t *testing.T) { test(t, limit.Redis(redistest.StartCluster(t, 3).Client())) })
+	t.Run("sentinel", func(t *testing.T) {
+		watched := redistest.StartWatched(t, redistest.WatchedOptions{})
+		client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: redistest.MasterName, SentinelAddrs: watched.Addrs()})
+		t.Cleanup(func() { client.Close() })
+		test(t, limit.Redis(client))
+	})
 	t.Run("memory", func(t *testing.T) { test(t, limit.Memory(0)) })
 }
 
