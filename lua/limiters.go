@@ -17,4 +17,6 @@ func SetLimit() *redis.Script { return redis.NewScript(Text("set_limit")) }
 func GiveBack(name string) *redis.Script { return redis.NewScript(Text("give_back/" + name)) }
 
 // All takes permits from several limiters, of each or of none. names are as for Limiter.
-func All(names ...string) *redis.Script { return redis.NewScript(Text("all/" + strings.Join(names, ","))) }
+func All(names ...string) *redis.Script {
+	return redis.NewScript(Text("all/" + strings.Join(names, ",")))
+}

@@ -84,7 +84,7 @@ func (l *Limiter) Peek(ctx context.Context) (Answer, error) {
 	return a, nil
 }
 
-// Reset forgets all that was granted. A limit that was set stays.
+// Reset forgets all that was granted. A limit that was set stays, and what other processes hold in batches.
 func (l *Limiter) Reset(ctx context.Context) error {
 	err := l.set.askable(ctx, l.key, 1)
 	if err == nil {

@@ -155,7 +155,7 @@ func partOf(fields []any, name int64) Answer {
 func (s *remote) back(ctx context.Context, r *rule, key string, a Answer) error {
 	state, _ := r.keys(key)
 	mark := strings.TrimSuffix(state, "state") + "back:" + strconv.FormatInt(a.name, 10)
-	return lua.GiveBack(r.kind.script).Run(ctx, s.client, []string{state, mark}, a.name, a.at, a.Granted).Err()
+	return r.undo().Run(ctx, s.client, []string{state, mark}, a.name, a.at, a.Granted).Err()
 }
 
 func (s *remote) forget(ctx context.Context, set *Set, key string) error {

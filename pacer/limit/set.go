@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -49,7 +50,11 @@ func NewSet(name string, store Store, prefix string, l Limit, options ...Option)
 	if err != nil {
 		return nil, err
 	}
-	s := &Set{rules: []*rule{{kind: k, prefix: prefix, limit: l, option: option}}, store: store, script: lua.Limiter(k.script)}
+	r := &rule{
+		kind: k, prefix: prefix, limit: l, option: option,
+		undo: sync.OnceValue(func() *redis.Script { return lua.GiveBack(k.script) }),
+	}
+	s := &Set{rules: []*rule{r}, store: store, script: lua.Limiter(k.script)}
 	return s.with(options)
 }
 

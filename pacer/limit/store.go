@@ -3,6 +3,8 @@ package limit
 import (
 	"context"
 	"fmt"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Store is where the states of limiters are: Redis or Memory. Its methods are safe for concurrent use.
@@ -26,6 +28,7 @@ type rule struct {
 	limit  Limit
 	option int64
 	of     func(key string) Limit // the limit of a key, if keys differ
+	undo   func() *redis.Script   // gives back, in Redis
 }
 
 // limitOf returns the limit of a key, unless another one was set live.
