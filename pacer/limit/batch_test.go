@@ -255,3 +255,41 @@ func TestBatchSteps(t *testing.T) {
 		time.Sleep(time.Second)
 	})
 }
+
+// TestBatchOfAll asserts that batches of several limits count in each of them, and go back to each.
+func TestBatchOfAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := limit.Memory(0)
+		few, err := limit.NewSet("sliding-log", store, "few", limit.PerWindow(300, time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		many, err := limit.NewSet("fixed-window", store, "many", limit.PerWindow(1000, time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		both, err := limit.All([]*limit.Set{few, many}, limit.Batch(100*time.Millisecond))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 400 {
+			a, err := both.Take(t.Context(), "k", 1)
+			if err != nil || (a.Granted == 1) != (i < 300) {
+				t.Fatalf("call %d: %+v, %v", i, a, err)
+			}
+			time.Sleep(time.Millisecond)
+			if i == 99 { // what is held goes back
+				time.Sleep(time.Second)
+			}
+			if i != 99 && i < 390 {
+				continue
+			}
+			for set, total := range map[*limit.Set]int64{few: 300, many: 1000} {
+				if a, err := set.Key("k").Peek(t.Context()); err != nil || a.Remaining != total-min(300, int64(i)+1) {
+					t.Errorf("after call %d %d of %d remain, %v", i, a.Remaining, total, err)
+				}
+			}
+		}
+		time.Sleep(time.Second)
+	})
+}
