@@ -31,5 +31,13 @@ local function decide(key, now, limit, n, all)
       redis.call('PEXPIRE', key, lifetime(ends))
     end
   end
-  return granted, math.max(0, limit.count - used), granted < n and ends or 0, ends
+  return granted, math.max(0, limit.count - used), granted < n and ends or 0, ends, now
+end
+
+-- undo: a window has no memory of when its permits were granted, and needs none.
+local function undo(key, at, n)
+  local state = redis.call('HMGET', key, 'start', 'used')
+  if at < tonumber(state[1] or MOST) or tonumber(state[2]) < n then return 0 end
+  redis.call('HINCRBY', key, 'used', -n)
+  return n
 end

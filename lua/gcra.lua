@@ -38,5 +38,16 @@ local function decide(key, now, limit, n, all)
   end
 
   local retry = granted < n and math.ceil((owed + (all and n or 1) * down - most) / up) or 0
-  return granted, math.max(0, math.floor((most - owed) / down)), retry, reset
+  return granted, math.max(0, math.floor((most - owed) / down)), retry, reset, now
+end
+
+-- undo: after a later grant nobody knows whether all would have been paid for in between.
+local function undo(key, at, n)
+  local state = redis.call('HMGET', key, 'tat', 'rest', 'time', 'up', 'down')
+  if tonumber(state[3]) ~= at then return 0 end
+  local up = tonumber(state[4])
+  local owed = (tonumber(state[1]) - at) * up + tonumber(state[2]) - n * tonumber(state[5])
+  if owed < 0 then return 0 end
+  redis.call('HSET', key, 'tat', digits(at + math.floor(owed / up)), 'rest', digits(owed % up))
+  return n
 end

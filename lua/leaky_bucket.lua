@@ -40,6 +40,15 @@ local function decide(key, now, limit, n, all)
   end
 
   local wait = math.ceil((level - down) / up)
-  if granted == 0 then wait = math.ceil((level + ((all and n or 1) - limit.burst) * down) / up) end
-  return granted, math.max(0, math.floor((limit.burst * down - level) / down)), wait, reset
+  if n == 0 then wait = reset -- of who comes next
+  elseif granted == 0 then wait = math.ceil((level + ((all and n or 1) - limit.burst) * down) / up) end
+  return granted, math.max(0, math.floor((limit.burst * down - level) / down)), wait, reset, now
+end
+
+-- undo: only of the last call, as others know their times already. So the call needs a name: several may come at a time.
+local function undo(key, _, n, name)
+  local state = redis.call('HMGET', key, 'level', 'down', 'last', 'of')
+  if state[3] ~= name or tonumber(state[4]) < n then return 0 end
+  redis.call('HSET', key, 'level', digits(tonumber(state[1]) - n * tonumber(state[2])), 'last', '')
+  return n
 end

@@ -60,9 +60,9 @@ func TestLocalsAreFound(t *testing.T) {
 
 // scripts are the names that Text knows.
 func scripts() []string {
-	names := []string{"make", "renew", "order", "remove", "right", "snapshot", "set_limit", "give_back"}
+	names := []string{"make", "renew", "order", "remove", "right", "snapshot", "set_limit", "all/gcra,sliding_window,gcra"}
 	for _, limiter := range []string{"fixed_window", "sliding_log", "sliding_list", "sliding_window", "leaky_bucket", "token_bucket", "gcra"} {
-		names = append(names, limiter, "grant/"+limiter)
+		names = append(names, limiter, "grant/"+limiter, "give_back/"+limiter)
 	}
 	return names
 }

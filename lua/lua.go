@@ -11,7 +11,7 @@
 //	snapshot                     what a worker did
 //	value                        what the queries of a run answered
 //	samples                      requests that a worker kept as evidence
-//	take, set_limit, give_back   a limiter of pacer/limit
+//	take, all, set_limit, give_back  limiters of pacer/limit
 //
 // Lua in Redis has no require, so the text of a script is put together from files. What scripts share comes first:
 // struct, identity, state, schedule, arrivals, ranges, laws, shares, fleet, calls, lawful, load, ledger, check, limiter,
@@ -29,11 +29,14 @@ import (
 var files embed.FS
 
 // Text returns the full text of a script, with what it includes. name is a script of the package comment, or a
-// limiter, which comes with take. "grant/gcra" is the grant script of a run with that limiter. Text panics on any
-// other name.
+// limiter, which comes with take. "grant/gcra" is the grant script of a run with that limiter, "give_back/gcra" gives
+// its permits back, and "all/gcra,fixed_window" takes from two limiters. Text panics on any other name.
 func Text(name string) string {
-	if limiter, ok := strings.CutPrefix(name, "grant/"); ok {
-		return read("check") + arithmetic(limiter) + read(limiter) + read("grant")
+	switch script, limiter, _ := strings.Cut(name, "/"); script {
+	case "grant", "give_back":
+		return read("check") + arithmetic(limiter) + read(limiter) + read(script)
+	case "all":
+		return read("check") + together(strings.Split(limiter, ",")) + read("all")
 	}
 	text := read(name)
 	switch name {
@@ -50,8 +53,6 @@ func Text(name string) string {
 		text = arithmetic(name) + text + read("take")
 	case "set_limit":
 		text = read("limiter") + read("bucket") + text
-	case "give_back":
-		text = read("limiter") + text
 	}
 	return read("check") + text
 }
@@ -64,6 +65,16 @@ func arithmetic(limiter string) string {
 	default:
 		return read("limiter")
 	}
+}
+
+// together returns several limiters in a table, each in a scope of its own.
+func together(limiters []string) string {
+	var text strings.Builder
+	text.WriteString(read("limiter") + read("bucket") + "local rules = {}\n")
+	for _, name := range limiters {
+		text.WriteString("do\n" + read(name) + "rules[#rules + 1] = { capacity = capacity, decide = decide }\nend\n")
+	}
+	return text.String()
 }
 
 // fleet returns what the scripts of a run have in common, as a function: a plain renewal does not call it.

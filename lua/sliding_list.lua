@@ -48,5 +48,11 @@ local function decide(key, now, limit, n, all)
     local leave = (all and n or 1) - free
     retry = tonumber(redis.call('LINDEX', key, used - leave)) + limit.window - now
   end
-  return granted, math.max(0, free), retry, tonumber(redis.call('LINDEX', key, 0)) + limit.window - now
+  return granted, math.max(0, free), retry, math.max(0, tonumber(redis.call('LINDEX', key, 0) or 0) + limit.window - now), now
+end
+
+local function undo(key, at, n)
+  local first = younger(key, at)
+  if tonumber(redis.call('LINDEX', key, first + n - 1) or 0) ~= at then return 0 end
+  return redis.call('LREM', key, n, digits(at))
 end

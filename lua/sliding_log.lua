@@ -36,10 +36,17 @@ local function decide(key, now, limit, n, all)
   end
   free = free - granted
 
-  local retry, newest = 0, tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2])
+  local retry, newest = 0, tonumber(redis.call('ZREVRANGE', key, 0, 0, 'WITHSCORES')[2] or 0)
   if granted < n then -- there is room when so many of the oldest have left
     local leave = (all and n or 1) - free
     retry = tonumber(redis.call('ZRANGEBYSCORE', key, '(' .. edge, '+inf', 'WITHSCORES', 'LIMIT', digits(leave - 1), 1)[2]) + limit.window - now
   end
-  return granted, math.max(0, free), retry, newest + limit.window - now
+  return granted, math.max(0, free), retry, math.max(0, newest + limit.window - now), now
+end
+
+local function undo(key, at, n)
+  local there = redis.call('ZCOUNT', key, digits(at), digits(at))
+  if there < n then return 0 end
+  for i = there - n + 1, there do redis.call('ZREM', key, digits(at) .. ':' .. digits(i)) end
+  return n
 end

@@ -80,5 +80,15 @@ local function decide(key, now, limit, n, all)
     left = left + permits
   end
   if granted > 0 or was ~= size then keep(key, parts, size, m, reset) end
-  return granted, math.max(0, free), retry, reset
+  return granted, math.max(0, free), retry, reset, now
+end
+
+-- undo: if the size of a part has changed since then, the permits count in a later part. Then nothing is given back, or
+-- it leaves the window sooner than they would.
+local function undo(key, at, n)
+  local parts, _, size = load(key)
+  local i = size and digits(math.floor(at / size))
+  if not i or (parts[i] or 0) < n then return 0 end
+  redis.call('HINCRBY', key, i, -n)
+  return n
 end

@@ -43,5 +43,13 @@ local function decide(key, now, limit, n, all)
 
   local wanted = all and not debt and n or 1
   local retry = granted < n and math.ceil((wanted * down - tokens) / up) or 0
-  return granted, math.max(0, math.floor(tokens / down)), retry, reset
+  return granted, math.max(0, math.floor(tokens / down)), retry, reset, now
+end
+
+-- undo: after a later grant nobody knows whether the bucket would have been full in between.
+local function undo(key, at, n)
+  local state = redis.call('HMGET', key, 'tokens', 'time', 'down')
+  if tonumber(state[2]) ~= at then return 0 end
+  redis.call('HSET', key, 'tokens', digits(tonumber(state[1]) + n * tonumber(state[3])))
+  return n
 end

@@ -45,7 +45,7 @@ func show(ctx context.Context, args []string, out io.Writer) error {
 		if name == "leaky-bucket" || name == "token-bucket" || name == "gcra" {
 			burst = append(burst, limit.Burst(5))
 		}
-		limiter, err := limit.New(name, client, key, limit.PerWindow(10, 200*time.Millisecond), burst...)
+		limiter, err := limit.New(name, limit.Redis(client), key, limit.PerWindow(10, 200*time.Millisecond), burst...)
 		if err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func show(ctx context.Context, args []string, out io.Writer) error {
 }
 
 // use is how many permits are granted at once, and then a mark for each one that is granted (x) or not (.).
-func use(ctx context.Context, limiter *limit.Redis) (string, error) {
+func use(ctx context.Context, limiter *limit.Limiter) (string, error) {
 	a, err := limiter.TakeUpTo(ctx, 12)
 	if err != nil {
 		return "", err

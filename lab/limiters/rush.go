@@ -23,7 +23,7 @@ const (
 
 // caller takes permits from the library and uses them. It belongs to one goroutine.
 type caller struct {
-	limiter *limit.Redis
+	limiter *limit.Limiter
 	client  worker.Client
 	rate    float64
 	queues  bool
@@ -85,7 +85,7 @@ func (m Measurement) caller(ctx context.Context, l limiters.Limiter, key, url st
 	if l.Bursts {
 		burst = []limit.Option{limit.Burst(m.Burst)}
 	}
-	limiter, err := limit.New(l.Name, client, key, limit.PerWindow(m.count(), m.Window), burst...)
+	limiter, err := limit.New(l.Name, limit.Redis(client), key, limit.PerWindow(m.count(), m.Window), burst...)
 	if err != nil {
 		_ = client.Close() // nothing was sent yet
 		return nil, nil, err

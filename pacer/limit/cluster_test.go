@@ -19,7 +19,7 @@ func TestCluster(t *testing.T) {
 	c := redistest.StartCluster(t, 3)
 	for _, name := range limit.Names() {
 		for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
-			l, err := limit.New(name, c.Client(), key, limit.PerWindow(5, time.Hour))
+			l, err := limit.New(name, limit.Redis(c.Client()), key, limit.PerWindow(5, time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -54,7 +54,7 @@ func TestClusterMoved(t *testing.T) {
 	moved := 0
 	for _, key := range []string{"a", "b", "c", "d", "e", "f"} {
 		// This client knows only one node.
-		first, err := limit.NewGCRA(c.Masters[0].Client(), key, limit.PerWindow(2, time.Hour))
+		first, err := limit.New("gcra", limit.Redis(c.Masters[0].Client()), key, limit.PerWindow(2, time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func TestClusterMoved(t *testing.T) {
 		mistaken := redis.NewClusterClient(&redis.ClusterOptions{ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
 			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: c.Masters[0].Addr()}}}}, nil
 		}})
-		l, err := limit.NewGCRA(mistaken, key, limit.PerWindow(2, time.Hour))
+		l, err := limit.New("gcra", limit.Redis(mistaken), key, limit.PerWindow(2, time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/loadctl/loadctl/internal/fleet/rdb"
 	"github.com/loadctl/loadctl/internal/proof/redistest"
 	"github.com/loadctl/loadctl/lua"
@@ -28,6 +30,8 @@ func checks() map[string]func(*subject) {
 		"never":     checkNever,
 		"revalued":  checkRevalued,
 		"remaining": checkRemaining,
+		"undone":    checkUndone,
+		"look":      checkLook,
 	}
 }
 
@@ -302,7 +306,7 @@ func checkHostile(s *subject) {
 	before := s.contents()
 	for position := range right {
 		for _, bad := range []any{"-1", "", "x", "nan", "inf", "-inf", "1e3", "0x10", "1.5", " 1", "9007199254740993", "99999999999999999999", "0"} {
-			if bad == "0" && (position == 1 || position >= 5) {
+			if bad == "0" && (position <= 1 || position >= 5) {
 				continue // these arguments may be 0
 			}
 			args := slices.Clone(right)
@@ -448,7 +452,7 @@ func TestGiveBack(t *testing.T) {
 		l := law{10, second, 10}
 		back := func(name int) int64 {
 			t.Helper()
-			n, err := lua.GiveBack().Run(t.Context(), client, s.keys()[:1], name).Int64()
+			n, err := giveBack(s, name, epoch, map[int]int64{1: 2, 2: 3}[name]).Int64()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -479,10 +483,92 @@ func TestGiveBack(t *testing.T) {
 		if r := s.take(l, 1, true); r.retry != 200_000-2000 {
 			t.Errorf("after 3 of 5 were given back: %+v; state before %s", r, before)
 		}
-		for _, bad := range []any{"", "x", -1, 1.5} {
-			if _, err := lua.GiveBack().Run(t.Context(), client, s.keys()[:1], bad).Result(); err == nil {
-				t.Errorf("the name %v is no error", bad)
+		for position := range 3 {
+			for _, bad := range []any{"", "x", -1, 1.5} {
+				args := []any{1, epoch, 1}
+				args[position] = bad
+				if _, err := giveBack(s, args...).Result(); err == nil {
+					t.Errorf("argument %d is %v: no error", position+1, bad)
+				}
 			}
 		}
 	})
+}
+
+// giveBack calls the script.
+func giveBack(s *subject, args ...any) *redis.Cmd {
+	return lua.GiveBack(s.script).Run(s.t.Context(), s.client, []string{s.keys()[0], s.keys()[0] + fmt.Sprint("back", args[0])}, args...)
+}
+
+// checkUndone: what is given back at once leaves the limiter as if it had never been granted, and a repetition gives
+// back nothing. The bound holds for the permits that are used.
+func checkUndone(s *subject) {
+	r := random(s)
+	for _, l := range laws() {
+		s.fresh()
+		var used []grant
+		var late reply
+		for name := range s.rounds(60) {
+			s.now += gap(r, l)
+			before := s.peek(l)
+			n, all := s.batch(r, l)
+			got := s.take(l, n, all)
+			rest := min(got.granted, r.Int64N(4))
+			if rest > 0 {
+				back, err := giveBack(s, s.now%1000, got.at, rest).Int64()
+				if err != nil || back != rest {
+					s.fail("%+v: %d of %d given back, error %v", l, back, rest, err)
+				}
+				if again, err := giveBack(s, s.now%1000, got.at, rest).Int64(); err != nil || again != 0 {
+					s.fail("%+v: repetition %d: %d given back, error %v", l, name, again, err)
+				}
+				s.client.Del(s.t.Context(), s.keys()[0]+fmt.Sprint("back", s.now%1000))
+				if after := s.peek(l); !s.queue && after.remaining+got.granted-rest != before.remaining && !s.debt {
+					s.fail("%+v: %d remained, %d were granted and %d given back, now %d remain", l, before.remaining, got.granted, rest, after.remaining)
+				}
+			}
+			if got.granted -= rest; !s.queue {
+				used = s.record(used, l, s.now, got)
+			}
+			if late.granted > 0 && r.IntN(3) == 0 { // others may have taken since
+				back, err := giveBack(s, 1000+name, late.at, late.granted).Int64()
+				if err != nil {
+					s.fail("%+v: give back %+v: %v", l, late, err)
+				}
+				used = slices.DeleteFunc(used, func(x grant) bool {
+					unused := x.at == late.at && back > 0
+					if unused {
+						back--
+					}
+					return unused
+				})
+				late = reply{}
+			} else if !s.queue && got.granted > 0 {
+				late = got
+			}
+		}
+		s.within(used, []grant{{0, l}}, 300, lengths(l)...)
+	}
+}
+
+// peek only looks.
+func (s *subject) peek(l law) reply { return s.take(l, 0, true) }
+
+// checkLook: who looks changes nothing.
+func checkLook(s *subject) {
+	for _, l := range laws() {
+		s.fresh()
+		for range 3 {
+			before := s.contents()
+			if r := s.peek(l); r.granted > 0 || r.remaining == 0 && r.retry == 0 {
+				s.fail("%+v: a look sees %+v", l, r)
+			}
+			if !maps.Equal(before, s.contents()) {
+				s.fail("%+v: a look has changed %v to %v", l, before, s.contents())
+			}
+			s.take(l, min(s.most(l), 100), false)
+			s.now += l.window / 7
+		}
+		s.client.Del(s.t.Context(), s.keys()...)
+	}
 }

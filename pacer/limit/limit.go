@@ -58,8 +58,3 @@ func (l Limit) maxBurst() int64 {
 	}
 	return maxDrops / (l.Window.Microseconds() / divisor)
 }
-
-// args returns count, window and burst as the scripts take them.
-func (l Limit) args() []any {
-	return []any{l.Count, l.Window.Microseconds(), l.burst()}
-}

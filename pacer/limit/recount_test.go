@@ -138,7 +138,7 @@ func TestTooLarge(t *testing.T) {
 			} {
 				r := must(t, name, client, "large", limit.PerWindow(10, time.Second))
 				before := redistest.Contents(t, client)
-				_, made := limit.New(name, client, "large", c.limit)
+				_, made := limit.New(name, limit.Redis(client), "large", c.limit)
 				set := r.SetLimit(t.Context(), c.limit)
 				if (made == nil) != c.good || (set == nil) != c.good {
 					t.Errorf("%s, %+v: made with the error %v, set with %v", name, c.limit, made, set)

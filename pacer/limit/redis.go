@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"time"
 
@@ -13,154 +14,164 @@ import (
 	"github.com/loadctl/loadctl/lua"
 )
 
-// How long Wait sleeps before it asks again. At most patience, so that it notices a limit that was raised. At least
-// breath, so that no answer makes it ask without a pause.
-const (
-	patience = time.Second
-	breath   = time.Millisecond
-)
+// Redis returns a Store in Redis 6.2 or newer: one server, the master that Sentinel names, or a cluster. All states of a
+// key have one hash tag, {key}. Set DisableRoutingPolicies of a redis.ClusterClient, so that a call waits for no node
+// that it does not need.
+func Redis(client redis.Cmdable) Store { return &remote{client} }
 
-// Redis is a limiter with its state in Redis. New and the constructors make it. Its methods are safe for concurrent
-// use. Each makes one call of one script. It takes as long as the client's timeouts allow.
-type Redis struct {
-	kind   kind
-	client redis.Scripter
-	script *redis.Script
-	keys   []string
-	limit  Limit
-	option int64
-	turn   chan struct{} // held by the waiting caller that asks
+type remote struct{ client redis.Cmdable }
+
+// call has the arguments of take.lua, or of all.lua. Those of take.lua are one piece of memory: go-redis reads the numbers
+// where they are.
+type call struct {
+	keys []string
+	args []any
+	name int64 // of the call, also if the script does not need it
+
+	own                                         [2]string
+	list                                        [7]any
+	n, all, count, window, burst, option, named int64
 }
 
-func (k kind) limiter(client redis.Scripter, key string, l Limit, options []Option) (*Redis, error) {
-	if key == "" || len(key) > 256 || strings.ContainsAny(key, "{}") {
-		return nil, fmt.Errorf("%s: key %.40q: give 1 to 256 bytes without { and }", k.name, key)
+func newCall(rules []*rule, key string, n int64, all bool) (*call, error) {
+	c, err := callOf(rules[0], key, n, all)
+	if err != nil || len(rules) == 1 {
+		return c, err
 	}
-	l, option, err := k.settings(l, options)
+	joint := &call{name: c.name, args: []any{n, all, c.name}}
+	for _, r := range rules {
+		c, err := callOf(r, key, n, all)
+		if err != nil {
+			return nil, err
+		}
+		joint.keys, joint.args = append(joint.keys, c.keys...), append(joint.args, c.args[2:6]...)
+	}
+	return joint, nil
+}
+
+func callOf(r *rule, key string, n int64, all bool) (*call, error) {
+	l, err := r.limitOf(key)
 	if err != nil {
 		return nil, err
 	}
-	tag := "limit:{" + key + "}:" + k.name // one tag: all keys of a limiter are in one slot of a cluster
-	return &Redis{
-		kind: k, client: client, script: lua.Limiter(k.script), keys: []string{tag + ":state", tag + ":limit"},
-		limit: l, option: option, turn: make(chan struct{}, 1),
-	}, nil
+	c := &call{
+		n: n, count: l.Count, window: l.Window.Microseconds(), burst: l.burst(), option: r.option,
+		name: rand.Int64N(1 << 53),
+	}
+	if all {
+		c.all = 1
+	}
+	if r.kind.queues { // only a queue has to know who was last
+		c.named = c.name
+	}
+	c.own[0], c.own[1] = r.keys(key)
+	c.list = [7]any{&c.n, &c.all, &c.count, &c.window, &c.burst, &c.option, &c.named}
+	c.keys, c.args = c.own[:], c.list[:]
+	return c, nil
 }
 
-// Take implements Limiter. It grants all n permits or none.
-func (r *Redis) Take(ctx context.Context, n int64) (Answer, error) { return r.take(ctx, n, 1) }
-
-// TakeUpTo answers now with as many of n permits as there are, which may be none. n is at least 1.
-func (r *Redis) TakeUpTo(ctx context.Context, n int64) (Answer, error) { return r.take(ctx, n, 0) }
-
-func (r *Redis) take(ctx context.Context, n int64, all int) (Answer, error) {
-	if err := askable(ctx, n); err != nil {
-		return Answer{}, fmt.Errorf("take %d permits: %w", n, err)
+// keys returns the keys of state and limit, in one piece of memory.
+func (r *rule) keys(key string) (state, limit string) {
+	const ends = len(":state")
+	half := len(r.prefix) + len(key) + len(r.kind.name) + len(":{}:") + ends
+	var text strings.Builder
+	text.Grow(2 * half)
+	for _, end := range [2]string{":state", ":limit"} {
+		for _, part := range [6]string{r.prefix, ":{", key, "}:", r.kind.name, end} {
+			text.WriteString(part)
+		}
 	}
-	name := rand.Int64N(1 << 53)
-	args := append([]any{n, all}, r.limit.args()...)
-	f, err := r.script.Run(ctx, r.client, r.keys, append(args, r.option, name)...).Int64Slice()
+	both := text.String()
+	return both[:half], both[half:]
+}
+
+func (s *remote) take(ctx context.Context, set *Set, key string, n int64, all bool) (Answer, error) {
+	c, err := newCall(set.rules, key, n, all)
+	if err != nil {
+		return Answer{}, err
+	}
+	return answer(ctx, set.rules, set.script.Run(ctx, s.client, c.keys, c.args...), c.name)
+}
+
+// takeMany sends all calls at once. Those that find a server without the script are sent again with its text.
+func (s *remote) takeMany(ctx context.Context, set *Set, keys []string, n int64) ([]Answer, []error) {
+	answers, errs := make([]Answer, len(keys)), make([]error, len(keys))
+	calls, replies := make([]*call, len(keys)), make([]*redis.Cmd, len(keys))
+	for i, key := range keys {
+		calls[i], errs[i] = newCall(set.rules, key, n, true)
+	}
+	for _, send := range []func(*redis.Script, context.Context, redis.Scripter, []string, ...any) *redis.Cmd{
+		(*redis.Script).EvalSha, (*redis.Script).Eval,
+	} {
+		pipe := s.client.Pipeline()
+		for i, c := range calls {
+			if c != nil && (replies[i] == nil || redis.HasErrorPrefix(replies[i].Err(), "NOSCRIPT")) {
+				replies[i] = send(set.script, ctx, pipe, c.keys, c.args...)
+			}
+		}
+		if pipe.Len() > 0 {
+			_, _ = pipe.Exec(ctx) // each reply has its own error
+		}
+	}
+	for i, c := range calls {
+		if c != nil {
+			answers[i], errs[i] = answer(ctx, set.rules, replies[i], c.name)
+		}
+	}
+	return answers, errs
+}
+
+// answer reads the reply of take.lua, or of all.lua for several rules.
+func answer(ctx context.Context, rules []*rule, reply *redis.Cmd, name int64) (Answer, error) {
+	fields, err := reply.Slice()
 	switch {
 	case err != nil && strings.HasPrefix(err.Error(), "NEVER "):
-		return Answer{}, fmt.Errorf("take %d permits: %w", n, ErrNever)
+		return Answer{}, ErrNever
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return Answer{}, fmt.Errorf("take %d permits: %w: %w", n, errSilent, err)
+		return Answer{}, fmt.Errorf("%w: %w", errSilent, err)
 	case err != nil:
-		return Answer{}, fmt.Errorf("take %d permits: %w", n, err)
-	case len(f) != 4:
-		return Answer{}, fmt.Errorf("take %d permits: the reply has %d fields instead of 4", n, len(f))
+		return Answer{}, err
+	case len(fields) != 5*len(rules):
+		return Answer{}, fmt.Errorf("the reply has %d fields instead of %d", len(fields), 5*len(rules))
+	case len(rules) == 1:
+		return partOf(fields, name), nil
 	}
+	parts := make([]Answer, len(rules))
+	for i := range rules {
+		parts[i] = partOf(fields[5*i:], name)
+	}
+	return together(rules, parts), nil
+}
+
+func partOf(fields []any, name int64) Answer {
+	number := func(i int) int64 { x, _ := fields[i].(int64); return x }
 	return Answer{
-		Granted: f[0], Remaining: f[1], RetryAfter: time.Duration(f[2]) * time.Microsecond, ResetAfter: time.Duration(f[3]) * time.Microsecond,
-		name: name,
-	}, nil
-}
-
-// Wait implements Limiter. The waiting callers of one process are served in the order in which they came. Between
-// processes the order is random. Wait asks again at the time that the limiter answered, but not before 1 ms after the
-// last answer, and at least once a second. So it notices a limit that was raised. A leaky bucket gets back what it
-// granted to a caller that gives up.
-func (r *Redis) Wait(ctx context.Context, n int64) error {
-	a, err := r.granted(ctx, n)
-	if err == nil && a.RetryAfter > 0 { // a place in a queue
-		if err = sleep(ctx, a.RetryAfter); err != nil {
-			err = errors.Join(err, r.GiveBack(context.WithoutCancel(ctx), a))
-		}
-	}
-	if err != nil && ctx.Err() != nil {
-		return fmt.Errorf("wait for %d permits: %w", n, err)
-	}
-	return err
-}
-
-// granted asks until n are granted.
-func (r *Redis) granted(ctx context.Context, n int64) (Answer, error) {
-	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
-	case <-ctx.Done():
-		return Answer{}, ctx.Err()
-	}
-	for {
-		a, err := r.Take(ctx, n)
-		if err != nil || a.Granted == n {
-			return a, err
-		}
-		if err := sleep(ctx, max(breath, min(a.RetryAfter, patience))); err != nil {
-			return Answer{}, err
-		}
+		Granted: number(0), Remaining: number(1),
+		RetryAfter: time.Duration(number(2)) * time.Microsecond, ResetAfter: time.Duration(number(3)) * time.Microsecond,
+		at: number(4), name: name,
 	}
 }
 
-// GiveBack returns to a leaky bucket what it granted in a, if nobody has queued behind it. Grants of other limiters
-// cannot be given back, as they may have been used already. Then nothing happens, which is no error.
-func (r *Redis) GiveBack(ctx context.Context, a Answer) error {
-	if !r.kind.queues || a.Granted == 0 {
-		return nil
-	}
-	if err := lua.GiveBack().Run(ctx, r.client, r.keys[:1], a.name).Err(); err != nil {
-		return fmt.Errorf("give back %d permits: %w", a.Granted, err)
-	}
-	return nil
+func (s *remote) back(ctx context.Context, r *rule, key string, a Answer) error {
+	state, _ := r.keys(key)
+	mark := strings.TrimSuffix(state, "state") + "back:" + strconv.FormatInt(a.name, 10)
+	return r.undo().Run(ctx, s.client, []string{state, mark}, a.name, a.at, a.Granted).Err()
 }
 
-// SetLimit changes the limit for all users of this limiter and key, from their next call on. It wins over the limit
-// they were made with. Redis keeps it until 7 days after the last grant under it, and until nothing granted is left.
-// A limit that no constructor accepts is an error and changes nothing.
-func (r *Redis) SetLimit(ctx context.Context, l Limit) error {
-	if err := l.check(r.kind.bursts); err != nil {
-		return fmt.Errorf("set limit: %w", err)
+func (s *remote) forget(ctx context.Context, set *Set, key string) error {
+	var keys []string
+	for _, r := range set.rules {
+		state, _ := r.keys(key)
+		keys = append(keys, state)
 	}
+	return s.client.Del(ctx, keys...).Err()
+}
+
+func (s *remote) set(ctx context.Context, r *rule, key string, l Limit) error {
 	drops := 0 // whether the limiter counts in drops: those with a burst do
 	if r.kind.bursts {
 		drops = 1
 	}
-	if err := lua.SetLimit().Run(ctx, r.client, r.keys[1:], append(l.args(), drops)...).Err(); err != nil {
-		return fmt.Errorf("set limit: %w", err)
-	}
-	return nil
-}
-
-// atOnce returns how many permits can ever be granted at once by the limit it was made with: capacity() of its
-// script.
-func (r *Redis) atOnce() int64 {
-	switch {
-	case !r.kind.bursts:
-		return r.limit.Count
-	case r.kind.option == "Debt" && r.option == 1:
-		return min(r.limit.maxBurst(), maxCount)
-	}
-	return r.limit.burst()
-}
-
-// sleep waits for d, or returns the error of ctx.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_, limit := r.keys(key)
+	return lua.SetLimit().Run(ctx, s.client, []string{limit}, l.Count, l.Window.Microseconds(), l.burst(), drops).Err()
 }

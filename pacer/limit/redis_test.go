@@ -17,13 +17,23 @@ import (
 )
 
 // must makes a limiter.
-func must(t testing.TB, name string, client redis.Scripter, key string, l limit.Limit, options ...limit.Option) *limit.Redis {
+func must(t testing.TB, name string, client redis.Cmdable, key string, l limit.Limit, options ...limit.Option) *limit.Limiter {
 	t.Helper()
-	r, err := limit.New(name, client, key, l, options...)
+	r, err := limit.New(name, limit.Redis(client), key, l, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// mustSet makes a set of token buckets.
+func mustSet(t testing.TB, store limit.Store, l limit.Limit, options ...limit.Option) *limit.Set {
+	t.Helper()
+	s, err := limit.NewSet("token-bucket", store, "set", l, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // TestConcurrent: concurrent clients get no more than the bound for the time that passed on the clock of Redis.
@@ -184,6 +194,7 @@ func TestSetLimit(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	l := limit.PerWindow(10, time.Second)
+	none := limit.PerKey(func(string) limit.Limit { return limit.Limit{} })
 	for want, got := range map[string]func() error{
 		"take one of fixed-window": func() error { _, err := limit.New("bucket", nil, "k", l); return err },
 		"1 to 256 bytes":           func() error { _, err := limit.New("gcra", nil, "", l); return err },
@@ -191,12 +202,27 @@ func TestRefusals(t *testing.T) {
 		"give 1 to 1000000000":     func() error { _, err := limit.New("gcra", nil, "k", limit.PerWindow(0, time.Second)); return err },
 		"whole microseconds":       func() error { _, err := limit.New("gcra", nil, "k", limit.PerWindow(1, 1500)); return err },
 		"up to 366 days":           func() error { _, err := limit.New("gcra", nil, "k", limit.PerWindow(1, 9000*time.Hour)); return err },
-		"has no burst":             func() error { _, err := limit.NewSlidingLog(nil, "k", l, limit.Burst(3)); return err },
-		"burst of 0 permits":       func() error { _, err := limit.NewGCRA(nil, "k", l, limit.Burst(0)); return err },
-		"no option Debt":           func() error { _, err := limit.NewGCRA(nil, "k", l, limit.Debt()); return err },
-		"Parts of 1001":            func() error { _, err := limit.NewSlidingWindow(nil, "k", l, limit.Parts(1001)); return err },
+		"has no burst":             func() error { _, err := limit.New("sliding-log", nil, "k", l, limit.Burst(3)); return err },
+		"burst of 0 permits":       func() error { _, err := limit.New("gcra", nil, "k", l, limit.Burst(0)); return err },
+		"no option Debt":           func() error { _, err := limit.New("gcra", nil, "k", l, limit.Debt()); return err },
+		"Parts of 1001":            func() error { _, err := limit.New("sliding-window", nil, "k", l, limit.Parts(1001)); return err },
 		"at least 1 permit":        func() error { _, err := must(t, "gcra", nil, "k", l).Take(t.Context(), -1); return err },
-		"above 0":                  func() error { _, err := limit.NewFailover(nil, 0); return err },
+		"1 to 1000000":             func() error { _, err := limit.New("gcra", nil, "k", l, limit.FailShare(0)); return err },
+		"choose one of": func() error {
+			_, err := limit.New("gcra", nil, "k", l, limit.FailOpen(), limit.FailClosed())
+			return err
+		},
+		"give 1ms to 1m":     func() error { _, err := limit.New("gcra", nil, "k", l, limit.Batch(0)); return err },
+		"leave Batch out":    func() error { _, err := limit.New("leaky-bucket", nil, "k", l, limit.Batch(time.Second)); return err },
+		"give 1 to 64 bytes": func() error { _, err := limit.NewSet("gcra", nil, "{", l); return err },
+		"key \"\": give":     func() error { _, err := mustSet(t, nil, l).Take(t.Context(), "", 1); return err },
+		"limit of key \"x\"": func() error { _, err := mustSet(t, limit.Memory(0), l, none).Take(t.Context(), "x", 1); return err },
+		"give one at least":  func() error { _, err := limit.All(nil); return err },
+		"another prefix":     func() error { s := mustSet(t, nil, l); _, err := limit.All([]*limit.Set{s, s}); return err },
+		"the same store": func() error {
+			_, err := limit.All([]*limit.Set{mustSet(t, limit.Memory(0), l), mustSet(t, limit.Memory(0), l)})
+			return err
+		},
 	} {
 		err := got()
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {

@@ -3,19 +3,18 @@ package limit
 import (
 	"fmt"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // kind is one limiter.
 type kind struct {
 	name   string
-	script string // in lua/
-	bursts bool   // it has a burst
-	queues bool   // what it grants has to wait
-	option string // the Option it has; "" = none
-	preset int64  // the value of that Option if it is not given
-	most   int64  // the largest value
+	script string       // in lua/
+	bursts bool         // it has a burst
+	queues bool         // what it grants has to wait
+	option string       // the Option it has; "" = none
+	preset int64        // the value of that Option if it is not given
+	most   int64        // the largest value
+	fresh  func() state // in memory
 }
 
 // registry lists all limiters. To add one, add a file and a line here.
@@ -31,7 +30,7 @@ func registry() []kind {
 	}
 }
 
-// Names lists the limiters that New knows.
+// Names lists the limiters that New and NewSet know.
 func Names() []string {
 	var names []string
 	for _, k := range registry() {
@@ -40,14 +39,13 @@ func Names() []string {
 	return names
 }
 
-// New returns a limiter by its name, one of Names. The constructors describe the other arguments.
-func New(name string, client redis.Scripter, key string, l Limit, options ...Option) (*Redis, error) {
+func named(name string) (kind, error) {
 	for _, k := range registry() {
 		if k.name == name {
-			return k.limiter(client, key, l, options)
+			return k, nil
 		}
 	}
-	return nil, unknown(name)
+	return kind{}, fmt.Errorf("limiter %.40q: there is none; take one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Settings are what the scripts in lua/ need to know of a limiter.
@@ -61,17 +59,12 @@ type Settings struct {
 // Check returns the settings of the limiter with this name and these options, for programs that call its script
 // themselves. It is an error if the limiter cannot follow the limit.
 func Check(name string, l Limit, options ...Option) (Settings, error) {
-	for _, k := range registry() {
-		if k.name == name {
-			_, option, err := k.settings(l, options)
-			return Settings{Script: k.script, Bursts: k.bursts, Queues: k.queues, Option: option}, err
-		}
+	k, err := named(name)
+	if err != nil {
+		return Settings{}, err
 	}
-	return Settings{}, unknown(name)
-}
-
-func unknown(name string) error {
-	return fmt.Errorf("limiter %.40q: there is none; take one of %s", name, strings.Join(Names(), ", "))
+	_, option, err := k.settings(l, options)
+	return Settings{Script: k.script, Bursts: k.bursts, Queues: k.queues, Option: option}, err
 }
 
 // settings returns limit and option of a limiter with these options.
@@ -79,6 +72,7 @@ func (k kind) settings(l Limit, options []Option) (Limit, int64, error) {
 	value := k.preset
 	for _, o := range options {
 		switch {
+		case o.apply != nil:
 		case o.name == "Burst" && o.value < 1:
 			return l, 0, fmt.Errorf("%s: burst of %d permits: give 1 to %d", k.name, o.value, maxCount)
 		case o.name == "Burst":

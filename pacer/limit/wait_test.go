@@ -14,7 +14,7 @@ import (
 
 // hasty is a server that answers a hundred times that the caller may come back at once.
 type hasty struct {
-	redis.Scripter
+	redis.Cmdable
 	calls int
 }
 
@@ -23,7 +23,7 @@ func (h *hasty) EvalSha(ctx context.Context, _ string, _ []string, _ ...any) *re
 	if h.calls++; h.calls > 100 {
 		cmd.SetErr(errors.New("enough"))
 	}
-	cmd.SetVal([]any{int64(0), int64(0), int64(-5), int64(0)})
+	cmd.SetVal([]any{int64(0), int64(0), int64(-5), int64(0), int64(1)})
 	return cmd
 }
 

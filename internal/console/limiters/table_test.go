@@ -121,7 +121,7 @@ func TestCalls(t *testing.T) {
 		if !l.Library {
 			continue
 		}
-		limiter, err := limit.New(l.Name, client, "checkout", limit.PerWindow(1000, time.Hour))
+		limiter, err := limit.New(l.Name, limit.Redis(client), "checkout", limit.PerWindow(1000, time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestMemory(t *testing.T) {
 		}
 		memory := func(permits int64) float64 {
 			key := fmt.Sprint("checkout-", permits)
-			limiter, err := limit.New(l.Name, client, key, limit.PerWindow(permits, time.Hour))
+			limiter, err := limit.New(l.Name, limit.Redis(client), key, limit.PerWindow(permits, time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,8 +247,8 @@ func TestWriteTable(t *testing.T) {
 	}
 	const want = `LIMITER       BOUND    AT ONCE  AT A BORDER  COMMANDS  BYTES    MEMORY         WHEN TO USE IT
 gcra          R·W + 1  1        1            5         495+110  the run's own  runs: even, and without a call for each request
-gcra --burst  R·W + b  b        b            5         222+30   152            as the token bucket; with a burst of 1 evenly spaced
-sliding-log   R·W + c  c        c            9         235+30   130 a permit   small counts that must be exact in every window
+gcra --burst  R·W + b  b        b            5         206+49   152            as the token bucket; with a burst of 1 evenly spaced
+sliding-log   R·W + c  c        c            9         220+49   130 a permit   small counts that must be exact in every window
 
 BOUND: `
 	if !strings.HasPrefix(text.String(), want) {
