@@ -27,6 +27,7 @@ import (
 	"github.com/loadctl/loadctl/report"
 	"github.com/loadctl/loadctl/report/archive"
 	"github.com/loadctl/loadctl/report/record"
+	"github.com/loadctl/loadctl/targets"
 )
 
 // outputs is a session whose commands print JSON. Each document is compared with its schema.
@@ -408,23 +409,29 @@ func messaged(o *outputs) {
 	o.result(target)
 }
 
-// streamed is a report of answers in pieces, with goals, of a language model and of none. It is read from an archive.
+// streamed is a report of answers in pieces, with goals, of a language model and of none, and of one that says nothing of tokens
+// and is cut off after one event. It is read from an archive.
 func streamed(o *outputs) {
 	target := o.begin(0, "loadctl target --listen 127.0.0.1:0 --sse first=1ms,events=3,gap=1ms")
 	o.print("loadworker run --run streamed --qps 100 -n 20 --stream sse --url " + target.says(`counting at (http\S+)`))
 	target.kill(syscall.SIGTERM)
 	o.result(target)
-	for _, preset := range []bool{false, true} {
+	var files []string
+	for _, kind := range []string{"no model", "model", "cut off"} {
 		rec := record.NewRecorder("chat")
 		rec.Sent()
 		rec.StepSent(0)
-		stream := &record.Stream{First: 2_000_000, Last: 8_000_000, Events: 3}
-		if preset {
-			stream.TokensIn, stream.TokensOut, stream.Usage, stream.PerToken = 5, 3, true, 3_000_000
+		ended := record.Finished{Done: 9_000_000, Status: 200, Stream: &record.Stream{First: 2_000_000, Last: 8_000_000, Events: 3}, Judged: true, Good: true}
+		switch kind {
+		case "model":
+			ended.Stream.TokensIn, ended.Stream.TokensOut, ended.Stream.Usage, ended.Stream.PerToken = 5, 3, true, 3_000_000
+		case "cut off":
+			ended.Stream, ended.Good, ended.Class = &record.Stream{First: 2_000_000, Last: 2_000_000, Events: 1, TokensOut: 1}, false, targets.ClassTruncated
 		}
-		rec.Gap(0, 3_000_000)
-		rec.Gap(0, 3_000_000)
-		rec.Done(record.Finished{Done: 9_000_000, Status: 200, Stream: stream, Judged: true, Good: true})
+		for range ended.Stream.Events - 1 {
+			rec.Gap(0, 3_000_000)
+		}
+		rec.Done(ended)
 		total := record.NewSnapshot("w", "1")
 		total.Record(rec)
 		total.Final = true
@@ -436,12 +443,18 @@ func streamed(o *outputs) {
 		if err := archive.Write(&text, report.Build(in)); err != nil {
 			o.t.Fatal(err)
 		}
-		file := filepath.Join(o.t.TempDir(), "streamed"+report.ArchiveExtension)
+		files = append(files, filepath.Join(o.t.TempDir(), "streamed"+report.ArchiveExtension))
+		file := files[len(files)-1]
 		if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
 			o.t.Fatal(err)
 		}
-		o.print("loadctl report " + file)
-		o.print("loadctl compare --force " + file + " " + file)
+		code := 0
+		if !ended.Good {
+			code = 1
+		}
+		o.result(o.begin(code, "loadctl report "+file))
+		o.print("loadctl compare --force " + file + " " + files[0])
+		o.print("loadctl compare --force " + files[0] + " " + file)
 	}
 }
 

@@ -25,6 +25,8 @@ func tried(o *outputs) {
 			_, _ = w.Write([]byte{0, 255})
 		case "/chat":
 			_, _ = fmt.Fprint(w, strings.Repeat("data: {\"choices\": [{\"delta\": {\"content\": \"a\"}}]}\n\n", 3), "data: [DONE]\n\n")
+		case "/usage":
+			_, _ = fmt.Fprint(w, "data: {\"choices\": [{\"text\": \"a\"}], \"usage\": {\"prompt_tokens\": 5, \"completion_tokens\": 1}}\n\ndata: [DONE]\n\n")
 		case "/close":
 			w.Header().Set("Connection", "close")
 		default:
@@ -47,6 +49,7 @@ func tried(o *outputs) {
 	o.print("loadctl try " + server.URL + "/bytes")
 	o.print("loadctl try " + server.URL + "/ --body-bytes 5")
 	o.print("loadctl try " + server.URL + `/chat --preset openai -d '{"stream":true}' --goal 'ttft<1m'`)
+	o.print("loadctl try " + server.URL + `/usage --preset openai -d '{"stream":true}'`)
 	o.print("loadctl try " + server.URL + "/ --stream lines")
 	o.print("loadctl try noop:")
 	o.result(o.begin(99, "loadctl try http://127.0.0.1:1/"))
