@@ -147,6 +147,10 @@ func vary(t *testing.T, f reflect.Value) {
 		f.Set(reflect.ValueOf([]targets.Header{{Name: "X", Value: "y"}}))
 	case []targets.Flow:
 		f.Set(reflect.ValueOf([]targets.Flow{{Name: "x"}}))
+	case []targets.Scheme:
+		f.Set(reflect.ValueOf([]targets.Scheme{{Name: "x", Version: "1"}}))
+	case map[string]string:
+		f.Set(reflect.ValueOf(map[string]string{"x": "y"}))
 	case []rows.Source:
 		f.Set(reflect.ValueOf([]rows.Source{{Name: "x"}}))
 	case []report.Query:
