@@ -585,7 +585,8 @@ func mixed(o *outputs) {
 	url := target.says(`counting at (http\S+)`)
 	flows := filepath.Join(o.t.TempDir(), "flows.yaml")
 	text := "flows:\n  goes on:\n  - a: {get: " + url + "/a}\n  - b: {after: 10ms, get: " + url + "/b}\n  - c: {at: 1h, get: " + url + "/c}\n" +
-		"  fails:\n  - d: {get: http://127.0.0.1:1/}\n  - e: {get: http://127.0.0.1:1/}\n"
+		"  fails:\n  - d: {get: http://127.0.0.1:1/}\n  - e: {get: http://127.0.0.1:1/}\n" +
+		"  leaves out:\n  - f: {get: " + url + "/f}\n  - if: ${status} == 500\n    steps: [g: {get: " + url + "/g}]\n"
 	if err := os.WriteFile(flows, []byte(text), 0o600); err != nil {
 		o.t.Fatal(err)
 	}
@@ -593,7 +594,7 @@ func mixed(o *outputs) {
 	worker.says(`(created run)`)
 	o.await("loadctl report flows", func(doc any) bool {
 		object, _ := doc.(map[string]any)
-		return one(is("name", "b"), not(is("sent", number(0))), not(is("followed_late", nil)))(object["steps"])
+		return one(is("name", "b"), not(is("sent", number(0))), not(is("followed_late", nil)))(object["steps"]) && one(is("name", "g"), not(is("bypassed", nil)))(object["steps"])
 	})
 	o.print("loadctl stop flows")
 	o.result(worker)
@@ -609,7 +610,9 @@ func rehearsed(o *outputs) {
 		"one.yaml":   "flows: {f: [s: {get: http://127.0.0.1:1/, stream: sse, goals: ttft<1s}]}\npick: random\n",
 		"wave.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nprofile: sine:mean=5,amplitude=1,period=1m\nduration: 5m\narrivals: poisson\n",
 		"seats.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:c=4, 20s:c=8]\n",
-		"ramp.yaml":  "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:200, 20s:0]\n",
+		"each.yaml": "base: http://127.0.0.1:1\nrate: 100 requests/s\nrate_of: requests\nflows:\n  f:\n  - a: {get: /}\n" +
+			"  - if: ${status} == 200\n    steps: [b: {after: exp 2s, get: /}]\n  - if: 1 > 2\n    steps: [c: {get: /}]\n",
+		"ramp.yaml": "flows: {f: [s: {get: http://127.0.0.1:1/}]}\nstages: [10s:200, 20s:0]\n",
 		"shop.yaml": "base: http://127.0.0.1:1\nrate: 100 flows/s\ndata: {users: {csv: users.csv}}\nthresholds: errors:rate<1%\nflows:\n  buy:\n" +
 			"  - login: {post: /login, json: {user: \"${users.name}\"}, take: {token: json token}}\n  - pay: {after: 1s, post: /pay}\n",
 	} {
@@ -617,7 +620,7 @@ func rehearsed(o *outputs) {
 			o.t.Fatal(err)
 		}
 	}
-	for _, name := range []string{"one.yaml", "shop.yaml", "wave.yaml", "ramp.yaml", "seats.yaml"} {
+	for _, name := range []string{"one.yaml", "shop.yaml", "wave.yaml", "ramp.yaml", "seats.yaml", "each.yaml"} {
 		o.print("loadctl workload check " + filepath.Join(dir, name))
 	}
 }

@@ -39,12 +39,14 @@ func tried(o *outputs) {
 		"flow.yaml": "base: " + server.URL + "\ndata: {users: {csv: users.csv}}\nflows:\n  f:\n" +
 			"  - a: {post: \"/${users.name}\", json: {password: x}, check: [status 200, body has token], take: {token: json token, empty: json empty}}\n" +
 			"  - b: {get: /close, check: 'json token = 1'}\n  - c: {get: /}\n",
+		"turn.yaml": "base: " + server.URL + "\nflows:\n  f:\n  - a: {get: /}\n  - if: ${status} == 500\n    steps: [b: {get: /}]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			o.t.Fatal(err)
 		}
 	}
 	o.result(o.begin(99, "loadctl try --workload "+filepath.Join(dir, "flow.yaml")))
+	o.print("loadctl try --workload " + filepath.Join(dir, "turn.yaml"))
 	o.print("loadctl try " + server.URL + "/away --redirects 1")
 	o.print("loadctl try " + server.URL + "/bytes")
 	o.print("loadctl try " + server.URL + "/ --body-bytes 5")
