@@ -72,7 +72,7 @@ func TestScreenKeys(t *testing.T) {
 			t.Parallel()
 			b := newBed(t)
 			m, _ := b.watched("keys", size[0], size[1], "")
-			m.See("+ 10 % more   - 10 % less   r rate   space pause   s stop   q leave", "asked", "latency", "CHECKS", "WORKERS 1 active", "EVENTS")
+			m.See("+ 10 % more   - 10 % less   r rate   space pause   s stop   q leave", "asked", "latency", "CHECKS", "WORKERS 1 active", "CHANGES")
 			m.Press("+", "+")
 			m.See("keys  running  121/s")
 			m.Press("-")
