@@ -227,7 +227,7 @@ func (s Spec) ParseURL() (Scheme, *url.URL, error) {
 		if strings.Contains(u.Opaque, "@") {
 			name = "this scheme" // it may be a user, as in user:password@host
 		}
-		return Scheme{}, nil, errors.New("url: there is no target for " + name + "; there is " + listed(Schemes(s.Schemes...)) + ", as in http://host[:port]/path")
+		return Scheme{}, nil, errors.New("url: there is no target for " + name + "; there is " + listed(Schemes(s.Schemes...)) + ", as in http://host[:port]/path; one of a program of yours needs --scheme NAME=VERSION")
 	}
 	return k, u, nil
 }

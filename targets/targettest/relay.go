@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // A mode is what a relay does with connections.
@@ -29,18 +30,20 @@ type relay struct {
 
 	sent, came atomic.Int64 // bytes from the Sender and to it
 	open, most atomic.Int64 // connections, and the most at a time
+	limit      int64        // how many the Sender may have
 
 	mu    sync.Mutex
 	conns []net.Conn
 	free  chan struct{} // closed when answers are held no more
 }
 
-func newRelay(server string) (*relay, error) {
+// newRelay returns a relay to a server, for a Sender that may have so many connections.
+func newRelay(server string, limit int) (*relay, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	r := &relay{listener: l, server: server, free: make(chan struct{})}
+	r := &relay{listener: l, server: server, limit: int64(limit), free: make(chan struct{})}
 	go r.accept()
 	return r, nil
 }
@@ -82,6 +85,7 @@ func (r *relay) accept() {
 			return
 		}
 		r.keep(c)
+		r.settle()
 		n := r.open.Add(1)
 		for most := r.most.Load(); n > most && !r.most.CompareAndSwap(most, n); most = r.most.Load() {
 		}
@@ -90,6 +94,13 @@ func (r *relay) accept() {
 			defer c.Close()
 			r.serve(c)
 		}()
+	}
+}
+
+// settle waits a moment for the ends of connections that their client has closed, if there seem to be too many.
+func (r *relay) settle() {
+	for began := time.Now(); r.open.Load() >= r.limit && time.Since(began) < time.Second; {
+		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -182,7 +182,7 @@ func ends(b *bench) error {
 			}
 		}
 		b.relay.play(silent)
-		if err := b.fails(100 * time.Millisecond); err != nil {
+		if err := b.fails(100*time.Millisecond, nil); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -200,15 +200,16 @@ func ends(b *bench) error {
 	return nil
 }
 
-// fails performs a request that must not succeed within so long.
-func (b *bench) fails(limit time.Duration) error {
+// fails performs a request that must not succeed within so long, unless good knows that its answer is wrong; good may be nil.
+func (b *bench) fails(limit time.Duration, good func(targets.Request, targets.Answer) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	a, err := b.do(ctx, b.request())
+	r := b.request()
+	a, err := b.do(ctx, r)
 	switch {
 	case err != nil:
 		return err
-	case succeeded(a):
+	case succeeded(a) && (good == nil || good(r, a) == nil):
 		return errors.New("a request without a right answer says that it succeeded")
 	case int64(len(a.Body)) > bodyLimit+slack:
 		return fmt.Errorf("the answer has %d bytes, and the limit is %d", len(a.Body), bodyLimit)
@@ -226,7 +227,7 @@ func late(b *bench) error {
 		return err
 	}
 	b.relay.play(held)
-	if err := b.fails(100 * time.Millisecond); err != nil {
+	if err := b.fails(100*time.Millisecond, nil); err != nil {
 		return err
 	}
 	b.relay.play(pass)
@@ -241,9 +242,13 @@ func late(b *bench) error {
 
 // misbehaves sends to a server that does, on a new connection and on one that was used, and then to a good one.
 func (b *bench) misbehaves(m mode) error {
+	var good func(targets.Request, targets.Answer) error
+	if m == garbage {
+		good = b.Good
+	}
 	for range 2 {
 		b.relay.play(m)
-		if err := b.fails(b.patience); err != nil {
+		if err := b.fails(b.patience, good); err != nil {
 			return err
 		}
 		b.relay.play(pass)
@@ -256,7 +261,13 @@ func (b *bench) misbehaves(m mode) error {
 
 func wasCut(b *bench) error { return b.misbehaves(cut) }
 
-func talksGarbage(b *bench) error { return b.misbehaves(garbage) }
+func talksGarbage(b *bench) error {
+	err := b.misbehaves(garbage)
+	if err != nil && b.Good == nil {
+		return fmt.Errorf("%w; if the Sender cannot know which bytes are an answer, give Server.Good", err)
+	}
+	return err
+}
 
 // isEndless counts how much a Sender reads of an answer that does not end.
 func isEndless(b *bench) error {
@@ -271,7 +282,7 @@ func isEndless(b *bench) error {
 
 func refused(b *bench) error {
 	b.relay.listener.Close()
-	return b.fails(b.patience)
+	return b.fails(b.patience, nil)
 }
 
 // returns lets a server close connections without requests: a Sender may fail once for each, and then opens new ones.
@@ -304,8 +315,8 @@ func after(b *bench) error {
 		return err
 	}
 	before := b.Count()
-	if err := b.fails(b.patience); err != nil {
-		return fmt.Errorf("after Close: %w", err)
+	if err := b.fails(b.patience, nil); err != nil {
+		return fmt.Errorf("Do after Close has to send nothing, and to return an error such as net.ErrClosed: %w", err)
 	}
 	if n := b.Count() - before; n != 0 {
 		return fmt.Errorf("%d requests arrived after Close", n)

@@ -29,8 +29,8 @@ type Server struct {
 	Spec targets.Spec
 	// Count returns how many requests the server has got so far, and all of those that it has answered.
 	Count func() int64
-	// Good says what is wrong with the answer to a request that has succeeded; nil = nothing can be. With it Run also finds
-	// answers that belong to other requests.
+	// Good says what is wrong with the answer to a request that has succeeded, if the Sender takes any bytes for an answer. nil =
+	// the Sender knows. With it Run also finds answers that belong to other requests.
 	Good func(targets.Request, targets.Answer) error
 }
 
@@ -87,11 +87,12 @@ func newBench(scheme targets.Scheme, server Server) (*bench, error) {
 	if len(hosts) != 1 {
 		return nil, fmt.Errorf("the scheme does not connect to one host: %q", hosts)
 	}
-	relay, err := newRelay(hosts[0])
+	const most = 4
+	relay, err := newRelay(hosts[0], most)
 	if err != nil {
 		return nil, err
 	}
-	b := &bench{Server: server, relay: relay, most: 4}
+	b := &bench{Server: server, relay: relay, most: most}
 	s.ConnectTo = []string{"::" + relay.address()}
 	s.BodyLimit = bodyLimit
 	if b.wire, err = wire.New(s, targets.Local{MaxConnections: b.most}); err != nil {

@@ -163,13 +163,14 @@ func (b *blocks) decide(block *program.Block, key string, at, n *yaml.Node) erro
 	if key == "set" {
 		return b.set(block, n)
 	}
-	text, err := b.text(n, map[string]string{"if": `if: ${state} == "done"`, "while": "while: ${loop} < 20", "repeat": "repeat: 3", "for_each": "for_each: id in ${ids}",
-		"fail": "fail: out of stock", "pause": "pause: 500ms"}[key])
+	example := map[string]string{"if": `if: ${state} == "done"`, "while": "while: ${loop} < 20", "repeat": "repeat: 3", "for_each": "for_each: id in ${ids}",
+		"fail": "fail: out of stock", "pause": "pause: 500ms"}[key]
+	text, err := b.text(n, example)
 	switch {
 	case err != nil:
 		return err
 	case strings.TrimSpace(text) == "":
-		return b.fail(n, "%s is empty; see docs/workloads.md#conditions-and-loops", key)
+		return b.fail(n, "%s is empty; write %s", key, example)
 	}
 	switch key {
 	case "if":
@@ -187,7 +188,7 @@ func (b *blocks) decide(block *program.Block, key string, at, n *yaml.Node) erro
 	case "for_each":
 		m := eachForm.FindStringSubmatch(text)
 		if m == nil {
-			return b.fail(n, "names no list; write for_each: id in ${ids}, after a step with take: {ids: json items.#.id}")
+			return b.fail(n, "is not NAME in ${LIST}; write for_each: id in ${ids}, after a step with take: {ids: json items.#.id}")
 		}
 		if err := targets.CheckValueName(m[1]); err != nil {
 			return b.fail(n, "%w", err)

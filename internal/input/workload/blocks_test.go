@@ -209,7 +209,7 @@ func TestBadBlocks(t *testing.T) {
 		entry("{while: true, else: [b: {get: /}]}"):               `t:2:59: there is no key "else"`,
 		entry("{repeat: 0, steps: [b: {get: /}]}"):                "t:2:54: repeat takes a whole number",
 		entry("{repeat: x, steps: [b: {get: /}]}"):                "t:2:54: repeat takes a whole number",
-		entry("{for_each: x, steps: [b: {get: /}]}"):              "t:2:56: names no list",
+		entry("{for_each: x, steps: [b: {get: /}]}"):              "t:2:56: is not NAME in ${LIST}",
 		entry(`{for_each: "y in  ${z}", steps: [b: {get: /}]}`):   "t:2:63: ${z} is not taken",
 		entry(`{for_each: "uuid in ${x}", steps: [b: {get: /}]}`): "t:2:56: ${uuid} has a meaning",
 		entry("{fail: ''}"):                                       "t:2:52: fail is empty",
