@@ -7,8 +7,7 @@ FUZZTIME ?= 10s
 # How binaries are built: one version of Go makes the same bytes in each folder, whatever its environment says. No paths, no
 # C, flags and levels of processors from here, and version and commit too, instead of git. -s -w: no tables for debuggers,
 # a third of the size.
-WORKER   := github.com/loadctl/loadctl/targets/loadworker
-GO_BUILD := CGO_ENABLED=0 GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 go build -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(WORKER).version=$(VERSION) -X $(WORKER).commit=$(COMMIT)"
+GO_BUILD := CGO_ENABLED=0 GOFLAGS=-trimpath GOAMD64=v1 GOARM64=v8.0 go build -buildvcs=false -ldflags "-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X github.com/loadctl/loadctl/targets/loadworker.version=$(VERSION) -X github.com/loadctl/loadctl/targets/loadworker.commit=$(COMMIT)"
 
 # Linters have a mod file of their own, so that the library's dependencies stay few.
 TOOL := go tool -modfile=.ci/tools/go.mod
