@@ -2,8 +2,6 @@ package transport
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
@@ -24,8 +22,8 @@ type Asking struct {
 	work chan struct{} // room for one: there is a request
 }
 
-// Askings are those of a loop. They hold what is over, until the loop takes it. Only the loop uses them, but for what
-// goroutines report.
+// Askings are those of a loop. Take returns the requests that are over: give each back with Rest. Only the loop uses them, but
+// for what goroutines report.
 type Askings struct {
 	wakeup *sockets.Wakeup // for the loop, when something is over
 	now    func() int64
@@ -34,9 +32,7 @@ type Askings struct {
 	all    []*Asking
 	idle   []*Asking // a stack, so that few goroutines are used
 
-	mu   sync.Mutex
-	over []*Asking
-	some atomic.Bool // spares the loop the lock
+	mailbox[[]*Asking]
 }
 
 // NewAskings returns none yet. now reads the clock of the loop.
@@ -74,25 +70,9 @@ func (d *Askings) serve(a *Asking) {
 		a.Answer = a.wire.Do(a.ctx, a.Request)
 		a.Ended = d.now()
 		a.stop()
-		d.mu.Lock()
-		d.over = append(d.over, a)
-		d.some.Store(true)
-		d.mu.Unlock()
+		d.put(func(over *[]*Asking) { *over = append(*over, a) })
 		d.wakeup.Signal()
 	}
-}
-
-// Take returns the requests that are over. Give each back with Rest.
-func (d *Askings) Take() []*Asking {
-	if !d.some.Load() {
-		return nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	over := d.over
-	d.over = nil
-	d.some.Store(false)
-	return over
 }
 
 // Rest takes back what performed a request that is over.

@@ -4,8 +4,6 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
@@ -40,13 +38,11 @@ type Handshake struct {
 	err      error
 }
 
-// Handshakes are those of a loop. They hold what is over, until the loop takes it.
+// Handshakes are those of a loop. Take returns those that are over; each may have been given up, also later: see Left.
 type Handshakes struct {
 	Wakeup *sockets.Wakeup // for the loop, when something is over; not nil
 
-	mu   sync.Mutex
-	over []*Handshake
-	some atomic.Bool // spares the loop the lock
+	mailbox[[]*Handshake]
 }
 
 // Begin begins the handshake on a connection that was just opened, for the first request on it. index is that of its socket.
@@ -60,19 +56,6 @@ func newHandshake(all *Handshakes, c *Conn, index int32) *Handshake {
 	return &Handshake{Index: index, all: all, conn: c, socket: c.Socket, event: make(chan struct{}, 1), abandoned: make(chan struct{})}
 }
 
-// Take returns the handshakes that are over. Each may have been given up, also later: see Left.
-func (d *Handshakes) Take() []*Handshake {
-	if !d.some.Load() {
-		return nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	over := d.over
-	d.over = nil
-	d.some.Store(false)
-	return over
-}
-
 // Left reports whether the connection was closed, so that nobody wants the handshake any more. Only the loop may call it.
 func (h *Handshake) Left() bool { return h.left }
 
@@ -81,20 +64,17 @@ func (h *Handshake) run() {
 	h.tls = &tlsSocket{conn: h.conn, handshake: h}
 	h.err = h.open()
 	h.tls.handshake = nil
-	done := h.all
-	done.mu.Lock()
-	h.over = true
-	left := h.left
-	if !left {
-		done.over = append(done.over, h)
-		done.some.Store(true)
-	}
-	done.mu.Unlock()
+	left := false
+	h.all.put(func(over *[]*Handshake) {
+		if h.over, left = true, h.left; !left {
+			*over = append(*over, h)
+		}
+	})
 	if left {
 		h.socket.Close()
 		return
 	}
-	done.Wakeup.Signal()
+	h.all.Wakeup.Signal()
 }
 
 // open makes TLS, and the handshake of WebSocket or a login, as far as the wire wants them.

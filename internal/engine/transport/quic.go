@@ -5,23 +5,20 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
 	"github.com/loadctl/loadctl/targets/quic"
 )
 
-// QUIC opens connections of HTTP/3, and sends requests on them. Both have goroutines of their own; it holds what these report,
-// until the loop takes it.
+// QUIC opens connections of HTTP/3, and sends requests on them. Both have goroutines of their own; its mailbox
+// has what these report.
 type QUIC struct {
 	Dialer *quic.Dialer    // nil if no request is of HTTP/3: then there is nothing to take, or to close
 	Wakeup *sockets.Wakeup // for the loop, when there is a report; not nil
 
 	closing sync.WaitGroup // connections
 
-	mu      sync.Mutex
-	reports Reports
-	some    atomic.Bool // spares the loop the lock
+	mailbox[Reports]
 }
 
 // Reports are what has happened since they were last taken.
@@ -40,10 +37,7 @@ type Gap struct {
 
 // Gap implements events.Gaps. Any goroutine may call it. It does not wake the loop.
 func (q *QUIC) Gap(step int, ns int64) {
-	q.mu.Lock()
-	q.reports.Gaps = append(q.reports.Gaps, Gap{step, ns})
-	q.some.Store(true)
-	q.mu.Unlock()
+	q.put(func(r *Reports) { r.Gaps = append(r.Gaps, Gap{step, ns}) })
 }
 
 // A Dialing is a connection that is being opened, or was.
@@ -64,23 +58,8 @@ func (d *Dialing) Stop() { d.stop() }
 
 // report adds to what the loop will take. Any goroutine may call it.
 func (q *QUIC) report(add func(r *Reports)) {
-	q.mu.Lock()
-	add(&q.reports)
-	q.some.Store(true)
-	q.mu.Unlock()
+	q.put(add)
 	q.Wakeup.Signal()
-}
-
-// Take returns what was reported since the last call.
-func (q *QUIC) Take() (r Reports) {
-	if !q.some.Load() {
-		return r
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	r, q.reports = q.reports, r
-	q.some.Store(false)
-	return r
 }
 
 // Dial begins to open a connection. name is that of the server in TLS.
