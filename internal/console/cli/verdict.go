@@ -77,7 +77,7 @@ func failures(rep report.Report) string {
 	class, n := most(rep.Errors)
 	switch class {
 	case targets.ClassStatus:
-	case targets.ClassDNS, targets.ClassConnect, targets.ClassTLS:
+	case targets.ClassDNS, targets.ClassDescriptors, targets.ClassPorts, targets.ClassConnect, targets.ClassTLS:
 		return fmt.Sprintf("%d requests failed, of class %s; see the report, and check the target with loadctl doctor --url URL", n, class)
 	default:
 		return fmt.Sprintf("%d requests failed, of class %s; see the report, and look at one request with loadctl try", n, class)

@@ -175,6 +175,7 @@ func TestNoGoodAnswer(t *testing.T) {
 	}{
 		"statuses":    {failed(func(*report.Report) {}), "run x: no answer was as expected: 7 requests failed, of class status, most with 401; check path and login, or name the good statuses with --expect"},
 		"no status":   {failed(func(r *report.Report) { r.Errors = map[string]int64{"tls": 9} }), "run x: no answer was as expected: 9 requests failed, of class tls; see the report, and check the target with loadctl doctor --url URL"},
+		"no ports":    {failed(func(r *report.Report) { r.Errors = map[string]int64{"ports": 9} }), "run x: no answer was as expected: 9 requests failed, of class ports; see the report, and check the target with loadctl doctor --url URL"},
 		"no event":    {failed(func(r *report.Report) { r.Errors = map[string]int64{"no-event": 9} }), "run x: no answer was as expected: 9 requests failed, of class no-event; see the report, and look at one request with loadctl try"},
 		"one is good": {failed(func(r *report.Report) { r.Success = 0.1 }), ""},
 		"it goes on":  {failed(func(r *report.Report) { r.Running = true }), ""},

@@ -90,7 +90,8 @@ const mostChange = 1e12
 // Differs tells whether the interval excludes 0.
 func (i *Interval) Differs() bool { return i != nil && (i.Low > 0 || i.High < 0) }
 
-// Change returns the difference relative to the base; for shares the absolute difference. It is NaN if the base is 0, or a side has none.
+// Change returns the difference relative to the base; for shares the absolute difference. It is NaN if the base is 0, or a side
+// has no value.
 func (r Row) Change() float64 {
 	if r.Unit == Share {
 		return r.Other - r.Base

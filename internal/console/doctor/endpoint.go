@@ -85,10 +85,10 @@ func (a Aim) shown(c probe.Contact) []Finding {
 		return []Finding{unusable(c).named("endpoint")}
 	}
 	at := cmp.Or(c.Address, c.Host)
-	findings := []Finding{ok(at + ", connected in " + short(c.Took)).named("endpoint")}
 	if c.Mute {
 		return []Finding{warn(at+": this scheme does not say whether its server can be reached", "send one request with the command try").named("endpoint")}
 	}
+	findings := []Finding{ok(at + ", connected in " + short(c.Took)).named("endpoint")}
 	switch udp := strings.HasPrefix(c.URL, "udp:"); {
 	case udp && c.Sent:
 		findings[0] = ok(at + ", over UDP").named("endpoint")
