@@ -21,6 +21,10 @@ import (
 // have 8 KiB.
 func MostAnswer(body int) int { return body + 8<<10 }
 
+// mostHeaders is how many headers of a message are decoded: a hostile head of short ones has 20,000, which take twenty times their
+// bytes. Of a message with more, only these headers are shown: the rest may repeat a secret of a header that is not known.
+const mostHeaders = 1000
+
 // A Seen is a request that has ended, for Exchange.
 type Seen struct {
 	Call    targets.Call
@@ -110,8 +114,13 @@ func (w *Wire) httpExchange(e *targets.Exchange, seen Seen, body int) {
 			e.Came.Length = max(shown.Length(), int64(len(shown.Content())))
 		}
 	}
-	if seen.Err == nil && seen.Answer.Status() != 0 {
+	if seen.Err == nil && seen.Answer.Status() != 0 && len(e.Came.Headers) < mostHeaders {
 		e.Checks = w.expect.verdicts(seen)
+	}
+	for _, m := range []*targets.Message{&e.Sent, &e.Came} {
+		if len(m.Headers) == mostHeaders {
+			m.Body, m.Binary = nil, false
+		}
 	}
 }
 
@@ -126,10 +135,13 @@ func (w *Wire) version() string {
 	return ""
 }
 
-// splitHead returns the start line and the headers of a head.
+// splitHead returns the start line and the first headers of a head.
 func splitHead(head string) (start string, headers []targets.Header) {
 	start, rest, _ := strings.Cut(head, "\r\n")
 	for line := range strings.SplitSeq(rest, "\r\n") {
+		if len(headers) == mostHeaders {
+			break
+		}
 		if name, value, ok := strings.Cut(line, ":"); ok {
 			headers = append(headers, targets.Header{Name: name, Value: strings.TrimSpace(value)})
 		}
@@ -163,7 +175,7 @@ func cameOne(m *targets.Message, raw []byte, length int64, body int) {
 	}
 	r.Fields(func(name, value string) bool {
 		m.Headers = append(m.Headers, targets.Header{Name: name, Value: value})
-		return true
+		return len(m.Headers) < mostHeaders
 	})
 	show(m, r.Content(), body)
 	m.Length = max(length, m.Length)
@@ -183,7 +195,7 @@ func cameOther(m *targets.Message, version string, a headed, body int) {
 	m.Start = fmt.Sprintf("%s %d", version, a.Status())
 	a.Fields(func(name, value string) bool {
 		m.Headers = append(m.Headers, targets.Header{Name: name, Value: value})
-		return true
+		return len(m.Headers) < mostHeaders
 	})
 	show(m, a.Content(), body)
 	m.Length = a.Length()
