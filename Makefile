@@ -42,10 +42,10 @@ units   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)')
 fleets  = $$(go list ./... | grep -E '$(FLEETS)')
 # Packages without goroutines of their own, scripts that Redis executes, and browsers: the race detector has nothing to find
 # there. Nor in the tests SINGLE, in which one goroutine computes; TestPairs and its like play the same engines as the tests
-# beside them, a thousand times.
+# beside them, a thousand times, and TestLimitOfEvents reads 100 MiB as the tests beside it read little.
 # Races run on the portable sockets, which have goroutines; the other tiers on those of Linux.
-PURE   := /report(/|$$)|/lua$$|/internal/(outage|output/.*|input/(importer|preview|rehearsal|workload)|fleet/spec|console/(compare|ui)|proof/(model|sim))$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|classes|cookies|grpc|http1|reply|resp|rows|sigv4|status|template|ws)$$
-SINGLE := ^Test(Pairs|Triples|Sequences|ReplayOfManyRows|ReplayOfADay|ReplayKeepsCounts|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode)$$|^TestRaw$$/^hostile
+PURE   := /report(/|$$)|/lua$$|/internal/(outage|output/.*|input/(importer|preview|rehearsal|workload)|fleet/spec|console/(compare|ui)|proof/(budgetsim|model|sim))$$|/pacer/(accesslog|circle|poisson)$$|/targets/(check|classes|cookies|events|formula|grpc|http1|program|redact|reply|resp|rows|sigv4|status|template|trace|ws)$$
+SINGLE := ^Test(Pairs|Triples|Sequences|ReplayOfManyRows|ReplayOfADay|ReplayKeepsCounts|BeforeCountsSlots|ReportIsThatOfItsWorkers|SeriesIsWhole|StreamOfALargeFleet|FrameFits|Frames|HostileText|Keys|TallyIsTheDefinition|FlagsDescribeTheRun|FilesAgreeWithExitCode|MemoryIsRedis|RequestsOfFlowsAreTheSlots|RequestsOfManySlots|LimitOfEvents)$$|^TestRaw$$/^hostile
 raced   = $(LONGEST) $$(go list ./... | grep -v -E '$(FLEETS)|$(PURE)')
 
 # make lint has vetted the code, and tests need no tables for debuggers: less to compile and to link.
@@ -105,6 +105,7 @@ sim: ## Simulate 1,100 fleets of 50 workers while all that can break breaks, all
 	LOADCTL_WORKERS=50 LOADCTL_SEEDS=44 go test -count=1 -timeout 30m -v -run TestSeeds ./internal/proof/sim
 	LOADCTL_PAIRS=$(CURDIR)/docs/pairs.md go test -count=1 -timeout 30m -run TestPairs ./internal/engine/worker
 	LOADCTL_SEEDS=10000 go test -count=1 -timeout 30m -run TestSequences ./internal/engine/worker
+	LOADCTL_SEEDS=10000 go test -count=1 -timeout 30m -run TestMemoryIsRedis ./pacer/limit
 	LOADCTL_SEEDS=8000 go test -count=1 -timeout 30m -v -run TestBudgetsHold ./internal/proof/budgetsim
 
 lint: ## Check formatting, look for conflict markers, and run the linters of .golangci.yml

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -172,14 +174,15 @@ func (s *sameness) step() bool {
 }
 
 // TestMemoryIsRedis asserts that each call gets the same answer in memory as from the scripts: of each limiter and of All
-// of several, whatever is taken, looked at, given back, reset, or set live, also when the clock goes back.
+// of several, whatever is taken, looked at, given back, reset, or set live, also when the clock goes back. LOADCTL_SEEDS is how
+// many sequences of 100 calls are played.
 func TestMemoryIsRedis(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
 	granted := map[bool]int{}
-	seeds := 1000
-	if testing.Short() {
-		seeds = 150
+	seeds := 250
+	if n, err := strconv.Atoi(os.Getenv("LOADCTL_SEEDS")); err == nil {
+		seeds = n
 	}
 	for seed := range uint64(seeds) {
 		s := &sameness{T: t, rng: rand.New(rand.NewPCG(seed, 42)), now: epoch}
