@@ -23,6 +23,9 @@ func All(sets []*Set, options ...Option) (*Set, error) {
 	if len(sets) == 0 {
 		return nil, errors.New("all of no sets: give one at least")
 	}
+	if i := slices.IndexFunc(options, func(o Option) bool { return o.apply == nil || o.name == "PerKey" }); i >= 0 {
+		return nil, fmt.Errorf("all: %s is an option of one set: give it to NewSet", options[i].name)
+	}
 	s := &Set{store: sets[0].store}
 	var names []string
 	for _, one := range sets {

@@ -40,16 +40,21 @@ type batch struct {
 	turn  chan struct{} // held by the caller that asks the store
 	timer *time.Timer   // ends the batch
 
-	held  int64
-	from  Answer    // the call that it came with
-	asked time.Time // when that call began
-	due   time.Time // what is held must be used before
-	size  int64     // permits that it asked for
-	used  int64     // permits that callers asked for since then
+	held     int64
+	from     Answer         // the call that it came with
+	grants   int64          // so far
+	returned map[int64]bool // grants of that call that were given back
+	asked    time.Time      // when that call began
+	due      time.Time      // what is held must be used before
+	size     int64          // permits that it asked for
+	used     int64          // permits that callers asked for since then
 
 	until time.Time // after a refusal: the store is not asked before
 	retry time.Time // when that refusal said to come back
 }
+
+// errTaken says that the store granted all, and others took of what was held before meanwhile, or it went back.
+var errTaken = errors.New("taken by others")
 
 // take grants from the batch of a key, or asks the store.
 func (b *batches) take(ctx context.Context, s *Set, key string, n int64, all bool) (a Answer, fell bool, err error) {
@@ -68,6 +73,9 @@ func (b *batches) take(ctx context.Context, s *Set, key string, n int64, all boo
 		}
 		a, fell, err = b.ask(ctx, s, key, k, n, all)
 		<-k.turn
+		if errors.Is(err, errTaken) {
+			continue
+		}
 		return a, fell, err
 	}
 }
@@ -103,9 +111,9 @@ func (b *batches) mayAsk(ctx context.Context, k *batch) (bool, error) {
 
 // grant grants from what is held, or refuses if the store would.
 func (k *batch) grant(n int64, all bool) (Answer, bool) {
-	wait := time.Until(k.until)
+	wait, short := time.Until(k.until), k.held < n
 	switch {
-	case k.held >= n:
+	case !short:
 	case wait <= 0:
 		return Answer{}, false
 	case all:
@@ -114,8 +122,9 @@ func (k *batch) grant(n int64, all bool) (Answer, bool) {
 		n = k.held
 	}
 	k.held -= n
-	a := Answer{Granted: n, Remaining: k.held, ResetAfter: k.from.ResetAfter, name: k.from.name}
-	if wait > 0 {
+	k.grants++
+	a := Answer{Granted: n, Remaining: k.held, ResetAfter: k.from.ResetAfter, at: -k.grants, name: k.from.name}
+	if short && wait > 0 {
 		a.RetryAfter = max(wait, time.Until(k.retry)).Truncate(time.Microsecond)
 	}
 	return a, true
@@ -147,11 +156,14 @@ func (b *batches) ask(ctx context.Context, s *Set, key string, k *batch, n int64
 	if whole {
 		return a, fell, nil
 	}
-	k.from = a
+	k.from, k.returned = a, map[int64]bool{}
 	k.held += a.Granted
 	granted, ok := k.grant(n, all)
 	if fresh || granted.Granted == n { // what was held before is used first
 		k.due = now.Add(b.hold)
+	}
+	if !ok && a.Granted == want {
+		return Answer{}, fell, errTaken
 	}
 	if !ok { // the store has refused, and yet has some: of a debt
 		granted = Answer{RetryAfter: a.RetryAfter}
@@ -198,11 +210,12 @@ func (b *batches) idle(s *Set, key string, k *batch) {
 	k.timer.Reset(b.hold)
 }
 
-// back puts permits back into the batch that they came from, if that is still there.
+// back puts permits back into the batch that they came from, once, if that is still there.
 func (b *batches) back(key string, a Answer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if k := b.keys[key]; k != nil && k.from.name == a.name {
+	if k := b.keys[key]; k != nil && k.from.name == a.name && !k.returned[a.at] {
+		k.returned[a.at] = true
 		k.held = min(k.held+a.Granted, k.from.Granted)
 	}
 }

@@ -113,6 +113,47 @@ func TestBatch(t *testing.T) {
 	}
 }
 
+// TestBatchGrantsNow asserts that a permit of a batch that was granted has no time to wait for, also of the last batch below the limit.
+func TestBatchGrantsNow(t *testing.T) {
+	const count = 100
+	set := mustSet(t, limit.Memory(0), limit.PerWindow(count, time.Hour), limit.Batch(time.Minute))
+	for i := range count {
+		a, err := set.Take(t.Context(), "k", 1)
+		if err != nil || a.Granted != 1 || a.RetryAfter != 0 {
+			t.Fatalf("permit %d: %+v, %v", i, a, err)
+		}
+	}
+	if a, err := set.Take(t.Context(), "k", 1); err != nil || a.Granted != 0 || a.RetryAfter == 0 {
+		t.Errorf("above the limit: %+v, %v", a, err)
+	}
+}
+
+// TestBatchGivesBackOnce asserts that an answer of a batch is given back once, however often it is said.
+func TestBatchGivesBackOnce(t *testing.T) {
+	const count = 100
+	set := mustSet(t, limit.Memory(0), limit.PerWindow(count, time.Hour), limit.Batch(time.Minute))
+	granted := 0
+	for ; granted < 2*count; granted++ {
+		a, err := set.Take(t.Context(), "k", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.Granted == 0 {
+			break
+		}
+		if granted == count/2 {
+			for range 5 {
+				if err := set.Key("k").GiveBack(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if granted != count+1 {
+		t.Errorf("%d granted, want %d and the one that was given back", granted, count)
+	}
+}
+
 // TestBatchKilled asserts that a process that is killed loses no more permits than its last batch: all others are used.
 func TestBatchKilled(t *testing.T) {
 	t.Parallel()

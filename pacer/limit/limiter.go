@@ -16,7 +16,7 @@ type Answer struct {
 	RetryAfter time.Duration
 	ResetAfter time.Duration // if nobody takes anything, the limiter is as new after this, whole µs
 
-	at    int64 // time of the limiter, µs, for GiveBack; 0 = nothing to give back
+	at    int64 // time of the limiter, µs, for GiveBack; 0 = nothing to give back; below 0 = a grant of a batch
 	name  int64 // of the call, for GiveBack
 	joint *joint
 }

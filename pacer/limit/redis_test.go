@@ -218,7 +218,11 @@ func TestRefusals(t *testing.T) {
 		"key \"\": give":     func() error { _, err := mustSet(t, nil, l).Take(t.Context(), "", 1); return err },
 		"limit of key \"x\"": func() error { _, err := mustSet(t, limit.Memory(0), l, none).Take(t.Context(), "x", 1); return err },
 		"give one at least":  func() error { _, err := limit.All(nil); return err },
-		"another prefix":     func() error { s := mustSet(t, nil, l); _, err := limit.All([]*limit.Set{s, s}); return err },
+		"PerKey is an option of one set": func() error {
+			_, err := limit.All([]*limit.Set{mustSet(t, nil, l)}, limit.PerKey(func(string) limit.Limit { return l }))
+			return err
+		},
+		"another prefix": func() error { s := mustSet(t, nil, l); _, err := limit.All([]*limit.Set{s, s}); return err },
 		"the same store": func() error {
 			_, err := limit.All([]*limit.Set{mustSet(t, limit.Memory(0), l), mustSet(t, limit.Memory(0), l)})
 			return err

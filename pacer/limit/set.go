@@ -158,7 +158,7 @@ func checkKey(key string) error {
 
 // giveBack gives back what each rule granted in a.
 func (s *Set) giveBack(ctx context.Context, key string, a Answer) error {
-	if s.batches != nil && a.at == 0 && a.name != 0 {
+	if s.batches != nil && a.at < 0 {
 		s.batches.back(key, a)
 		return nil
 	}
@@ -168,7 +168,7 @@ func (s *Set) giveBack(ctx context.Context, key string, a Answer) error {
 	}
 	for i, part := range parts {
 		part.Granted = min(part.Granted, a.Granted)
-		if part.Granted < 1 || part.at == 0 {
+		if part.Granted < 1 || part.at < 1 {
 			continue
 		}
 		if err := s.store.back(ctx, rules[i], key, part); err != nil {
