@@ -47,7 +47,7 @@ func (c *Course) Start(s *Session) {
 // class is the class of that: "flow" and the reason.
 func (c *Course) After(call Call, status int, answered int64) (turn program.Turn, class string) {
 	v := formula.Values{Status: status, Ordinal: call.Number, Elapsed: answered - call.Session.Start,
-		Cell: func(column int) string { return c.cells[column](call.Number) }}
+		Cell: func(column int) string { return c.cells[column](call.Row()) }}
 	turn, err := c.Next(call.Session.State, call.Session, &v)
 	if err != nil {
 		return turn, ClassFlow + " " + err.Error()

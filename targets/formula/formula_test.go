@@ -124,6 +124,7 @@ func TestFormula(t *testing.T) {
 		{`${loop} <= 20 && ${state} == "a" && ${loop} < 9`, Truth, false, 9},
 		{`${loop} < 20 || ${state} == "a"`, Truth, false, -1},
 		{`${loop} < ${total}`, Truth, false, -1},
+		{`${loop} <= 9223372036854775807`, Truth, false, math.MaxInt32 + 1},
 		{`1 < 2`, Truth, true, -1},
 		{`"a"`, Text, true, -1},
 		{`1 + 2`, Number, true, -1},
@@ -134,6 +135,38 @@ func TestFormula(t *testing.T) {
 		if err != nil || f.Kind() != c.kind || f.Constant() != c.constant || f.MostLoops() != c.most {
 			t.Errorf("%s: %+v, %v", c.text, f, err)
 		}
+	}
+}
+
+// TestNested asserts that nested expressions of the largest size are computed at once: each part is, once.
+func TestNested(t *testing.T) {
+	for name, nest := range map[string]func(string) string{
+		"choices": func(in string) string { return "(" + in + "?false:true)" },
+		"lists":   func(in string) string { return "(" + in + ` in ["a","b","c","d"])` },
+		"signs":   func(in string) string { return "!(" + in + ")" },
+	} {
+		text := `${state} == "x"`
+		for {
+			next := nest(text)
+			if _, err := Parse(next, scope()); err != nil {
+				break
+			}
+			text = next
+		}
+		f, err := Parse(text, scope())
+		if err != nil || len(text) < 400 {
+			t.Fatalf("%s: %d bytes: %v", name, len(text), err)
+		}
+		if _, err := f.Truth(values()); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	chain := "2"
+	for range 20 {
+		chain = "(1 < " + chain + " < 3 ? 1 : 2)"
+	}
+	if _, err := Parse(chain+" == 1", scope()); err == nil || !strings.Contains(err.Error(), "comparisons do not follow each other") {
+		t.Errorf("a chain of comparisons: %v", err)
 	}
 }
 

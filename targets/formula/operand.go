@@ -118,10 +118,32 @@ func not(a operand) operand {
 	return ofTruth(a.constant, func(v *Values) bool { return !a.truth(v) })
 }
 
-// anyOf returns whether one of the conditions holds, in their order.
-func anyOf(all []operand) operand {
-	constant := !slices.ContainsFunc(all, func(o operand) bool { return !o.constant })
+// oneOf returns whether a value equals one of the items, in their order. It computes the value once: in nested lists it would
+// double with each item.
+func oneOf(a operand, items []operand) operand {
+	constant := a.constant && !slices.ContainsFunc(items, func(o operand) bool { return !o.constant })
+	if a.kind == Number {
+		var numbers []func(*Values) float64
+		for _, o := range items {
+			numbers = append(numbers, o.read())
+		}
+		return ofTruth(constant, func(v *Values) bool {
+			x := a.number(v)
+			return slices.ContainsFunc(numbers, func(y func(*Values) float64) bool { return v.err == nil && x == y(v) })
+		})
+	}
+	var equals []func(*Values, string) bool
+	for _, o := range items {
+		if o.kind == Number {
+			equals = append(equals, func(v *Values, x string) bool { return v.number(x) == o.number(v) })
+			continue
+		}
+		y := o.written()
+		equals = append(equals, func(v *Values, x string) bool { return x == y(v) })
+	}
+	x := a.written()
 	return ofTruth(constant, func(v *Values) bool {
-		return slices.ContainsFunc(all, func(o operand) bool { return v.err == nil && o.truth(v) })
+		text := x(v)
+		return slices.ContainsFunc(equals, func(equal func(*Values, string) bool) bool { return v.err == nil && equal(v, text) })
 	})
 }

@@ -3,6 +3,7 @@ package formula
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -201,6 +202,9 @@ func (r reader) unary(n *ast.UnaryNode) (operand, error) {
 
 // binary reads an operator with two sides.
 func (r reader) binary(n *ast.BinaryNode) (operand, error) {
+	if chained(n) {
+		return operand{}, at(n, "comparisons do not follow each other; write A < B && B < C")
+	}
 	a, err := r.operand(n.Left)
 	if err != nil {
 		return a, err
@@ -244,6 +248,17 @@ func (r reader) binary(n *ast.BinaryNode) (operand, error) {
 	return a, at(n, "there is no operator %.20q; use one of == != < <= > >= + - * / %% && || ! in contains startsWith endsWith ?:", n.Operator)
 }
 
+// chained reports whether the parser has made A < B && B < C of A < B < C. Both sides share the node B, so nested chains would
+// double with each level.
+func chained(n *ast.BinaryNode) bool {
+	x, ok := n.Left.(*ast.BinaryNode)
+	y, also := n.Right.(*ast.BinaryNode)
+	if ok && x.Operator == "&&" { // a longer chain
+		x, ok = x.Right.(*ast.BinaryNode)
+	}
+	return n.Operator == "&&" && ok && also && x.Right == y.Left
+}
+
 // in reads whether a value is one of a list.
 func (r reader) in(n *ast.BinaryNode, a operand) (operand, error) {
 	list, ok := n.Right.(*ast.ArrayNode)
@@ -259,9 +274,9 @@ func (r reader) in(n *ast.BinaryNode, a operand) (operand, error) {
 		if err != nil {
 			return a, err
 		}
-		all = append(all, equal(a, b))
+		all = append(all, b)
 	}
-	return anyOf(all), nil
+	return oneOf(a, all), nil
 }
 
 // choice reads CONDITION ? A : B.
@@ -293,7 +308,12 @@ func (r reader) choice(n *ast.ConditionalNode) (operand, error) {
 			return b.number(v)
 		}), nil
 	case Truth:
-		return ofTruth(constant, func(v *Values) bool { return c.truth(v) && a.truth(v) || !c.truth(v) && b.truth(v) }), nil
+		return ofTruth(constant, func(v *Values) bool {
+			if c.truth(v) { // computed once: nested choices would double otherwise
+				return a.truth(v)
+			}
+			return b.truth(v)
+		}), nil
 	}
 	return ofText(constant, func(v *Values) string {
 		if c.truth(v) {
@@ -371,5 +391,5 @@ func (r reader) mostLoops(n ast.Node) int {
 	if !isName || !isNumber || !slices.Contains(r.found, Variable{name.Location().From, "loop"}) {
 		return -1
 	}
-	return max(0, limit.Value+more)
+	return max(0, min(limit.Value, math.MaxInt32)+more)
 }

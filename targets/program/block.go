@@ -61,6 +61,9 @@ func (b *Block) Loops() bool { return b.While != "" || b.Repeat != 0 || b.ForEac
 // Expressions returns all expressions of blocks.
 func Expressions(all []*Block) (found []string) {
 	for _, b := range all {
+		if b == nil { // Compile refuses it
+			continue
+		}
 		found = append(found, b.If, b.While)
 		for _, s := range b.Set {
 			found = append(found, s.To)

@@ -115,12 +115,17 @@ func Compile(blocks []*Block, takes [][]string) (*Program, error) {
 	return &c.Program, nil
 }
 
+// errNull is the error of an entry of a list that is null.
+var errNull = &Error{Err: errors.New("an entry of the flow is null; leave it out")}
+
 // begins checks that a flow begins with a step: its slot is the permission for that request.
 func begins(blocks []*Block) error {
 	if len(blocks) == 0 {
 		return &Error{Err: errors.New("there are no steps; write one, such as - list: {get: /items}")}
 	}
 	switch b := blocks[0]; {
+	case b == nil:
+		return errNull
 	case b.Sends():
 		return nil
 	case b.Repeat > 0:
@@ -134,6 +139,9 @@ func begins(blocks []*Block) error {
 func (c *compiler) list(blocks []*Block, times int64) (sum ways, err error) {
 	skipped := c.skipped
 	for _, b := range blocks {
+		if b == nil {
+			return sum, errNull
+		}
 		if c.blocks++; c.blocks > MaxBlocks {
 			return sum, &Error{Block: b, Err: fmt.Errorf("the flow has more than %d entries; make two flows of it", MaxBlocks)}
 		}
