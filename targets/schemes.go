@@ -168,7 +168,7 @@ func schemeOf(raw string) string {
 	return strings.ToLower(scheme)
 }
 
-// find returns a scheme by its name in lower case; false if there is none. Ours win.
+// find returns a scheme by its name in lower case; false if there is none.
 func find(all []Scheme, name string) (Scheme, bool) {
 	i := slices.IndexFunc(all, func(k Scheme) bool { return k.Name == name })
 	if i < 0 {

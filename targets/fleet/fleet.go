@@ -17,15 +17,17 @@ import (
 	"github.com/loadctl/loadctl/targets/loadworker"
 )
 
-// A Call is one request: Number is the ordinal of its slot, from 0, and no other call of the run has it unless a process was
-// replaced or the rate was changed in a moment when a worker could not be reached. URL and Body have their placeholders filled.
+// A Call is one request: Number is the ordinal of its slot, from 0. In a run with a rate no other call of the same Step has it,
+// unless a process was replaced or the rate was changed in a moment when a worker could not be reached. In a closed loop each
+// process counts its own. URL and Body have their placeholders filled.
 type Call = targets.Request
 
 // An Outcome is what became of a call. The zero value is a success.
 type Outcome = targets.Answer
 
 // Join takes part in a run until it has ended, or until ctx ends. Calls of do are concurrent, at most 1,000 at a time. The
-// context of a call ends with the timeout of the run. A call that goes on counts as timed out; a call that panics has failed.
+// context of a call ends with the timeout of the run. A call that goes on counts as timed out, and may go on after Join has
+// returned; a call that panics has failed.
 //
 // It returns nil when the run has ended, whatever its thresholds say, and the cause of ctx if that ended before: then the
 // program has left the run, and the others have its share. An error is one line that says what to do; without a server, or if

@@ -242,6 +242,16 @@ func TestExchange(t *testing.T) {
 	}
 }
 
+// TestSettings asserts that values of secret settings of a program's own scheme are taken out of what it says, and others stay.
+func TestSettings(t *testing.T) {
+	e := targets.Exchange{Error: "broker refuses hunter-two-two of ann-the-user"}
+	e.Came.Body = []byte("hunter-two-two")
+	redact.New(targets.Spec{Settings: map[string]string{"password": "hunter-two-two", "user": "ann-the-user"}}, nil).Exchange(&e, redact.Known{})
+	if shown := texts(&e); strings.Contains(shown, "hunter") || !strings.Contains(shown, "ann-the-user") {
+		t.Error(shown)
+	}
+}
+
 // TestWhere asserts that Exchange says on which side a secret was.
 func TestWhere(t *testing.T) {
 	r := redact.New(targets.Spec{}, nil)

@@ -1,6 +1,7 @@
 package redact
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -45,6 +46,11 @@ func New(spec targets.Spec, names []string) *Redactor {
 	known := newSecrets()
 	if a, err := targets.ParseAuth(spec.Auth); err == nil {
 		known.login(a.Basic)
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Settings)) {
+		if r.secret(name) {
+			known.add(spec.Settings[name], false)
+		}
 	}
 	r.learn(known, spec.URL, spec.Headers)
 	for _, f := range spec.Flows {

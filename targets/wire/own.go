@@ -150,6 +150,11 @@ func (w *Wire) Reach(ctx context.Context, s targets.Spec, local targets.Local) (
 	if w.own.scheme.Reach == nil {
 		return false, nil
 	}
+	defer func() {
+		if p := recover(); p != nil {
+			known, err = true, fmt.Errorf("reach: panic: %.200v", p)
+		}
+	}()
 	return true, w.own.scheme.Reach(ctx, w.Asked(targets.Call{}), s, local)
 }
 

@@ -37,7 +37,8 @@ func (c *Client) takeAskings() {
 	}
 	for _, a := range c.askings.Take() {
 		if a.Left {
-			c.connections-- // the goroutine's signal makes Poll return, so that Send is tried again
+			// Send is tried again. The goroutine's signal may have ended an earlier Poll, before the place was free.
+			c.connections, c.freed = c.connections-1, c.freed || c.wanted
 		} else {
 			cn := c.conns[a.Index]
 			cn.own.Answer = a.Answer

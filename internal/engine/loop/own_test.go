@@ -5,6 +5,7 @@ package loop
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -145,6 +146,30 @@ func TestOwnDeadline(t *testing.T) {
 	r.pollUntil("its end", func() bool { return len(r.got) == 4 })
 	if r.got[3].Outcome.Class != "" {
 		t.Errorf("%+v", r.got[3].Outcome)
+	}
+}
+
+// TestOwnPlaceEndsPoll asserts that Poll returns when a place becomes free that a Send was refused for, even if the signal of it was
+// consumed before.
+func TestOwnPlaceEndsPoll(t *testing.T) {
+	a := newActing()
+	r := newRig(t, a.spec(30*time.Millisecond, "stuck", "echo"), targets.Local{}, 1)
+	send := func(step int) bool { return r.c.Send(r.c.Now(), r.c.Now(), targets.Call{Step: step}) }
+	if !send(0) {
+		t.Fatal("no place")
+	}
+	r.pollUntil("a timeout", func() bool { return len(r.got) == 1 })
+	if send(1) {
+		t.Fatal("the place of a request whose Sender has not returned was given away")
+	}
+	close(a.release)
+	<-a.returns
+	for !r.c.wakeup.Consume() {
+		runtime.Gosched()
+	}
+	until := r.c.Now() + int64(time.Minute)
+	if err := r.c.Poll(until, func(targets.Result) {}); err != nil || r.c.Now() >= until || !send(1) {
+		t.Errorf("Poll did not return for the place: %v", err)
 	}
 }
 

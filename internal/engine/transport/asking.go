@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loadctl/loadctl/internal/engine/sockets"
+	"github.com/loadctl/loadctl/targets"
 	"github.com/loadctl/loadctl/targets/wire"
 )
 
@@ -67,7 +68,9 @@ func (a *Asking) Leave() {
 // serve performs requests until Close.
 func (d *Askings) serve(a *Asking) {
 	for range a.work {
-		a.Answer = a.wire.Do(a.ctx, a.Request)
+		if a.Answer = (targets.Answer{Err: a.ctx.Err()}); a.Answer.Err == nil { // else it was given up before it began
+			a.Answer = a.wire.Do(a.ctx, a.Request)
+		}
 		a.Ended = d.now()
 		a.stop()
 		d.put(func(over *[]*Asking) { *over = append(*over, a) })
