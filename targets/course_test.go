@@ -46,6 +46,29 @@ func TestCourse(t *testing.T) {
 	}
 }
 
+// TestCourseOfARow asserts that a condition reads the row that the requests of its flow have, also where that is not the number.
+func TestCourseOfARow(t *testing.T) {
+	s, tables := grown(t)
+	m := s.MixOf(tables)
+	for number := range uint64(3) {
+		c := Call{Number: number, Session: &Session{}}
+		c.Session.SetRow(1)
+		m.Course(0).Start(c.Session)
+		if turn, class := m.Course(0).After(c, 200, 1); turn.Step != 1 || class != "" {
+			t.Errorf("slot %d: %+v, %q: the row is of an age of 18", number, turn, class)
+		}
+	}
+}
+
+// TestNullEntries asserts that a spec with a null in the body of a flow is refused.
+func TestNullEntries(t *testing.T) {
+	s, _ := grown(t)
+	s.Flows[0].Body = append(s.Flows[0].Body, nil)
+	if err := s.CheckWith(func(Spec) error { return nil }); err == nil || !strings.Contains(err.Error(), "an entry of the flow is null; leave it out") {
+		t.Error(err)
+	}
+}
+
 // TestBadBodies asserts that a spec whose body is wrong is refused, wherever it comes from.
 func TestBadBodies(t *testing.T) {
 	for want, change := range map[string]func(f *Flow){
