@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"context"
 	"errors"
 	"net"
 	"net/http"
@@ -64,5 +65,16 @@ func TestReach(t *testing.T) {
 	}
 	if err := Reach(t.Context(), (targets.Spec{URL: "redis://" + line, Body: []byte("PING")}), targets.Local{}); err == nil {
 		t.Error("a server that is no Redis is reached")
+	}
+}
+
+// TestReachPanics asserts that a scheme of a program's own that panics when it is asked for its server is a server out of reach.
+func TestReachPanics(t *testing.T) {
+	own := targets.Scheme{Name: "own", Version: "1", Port: "7", Bare: true,
+		Open:  func(targets.Spec, targets.Local) (targets.Sender, error) { return nil, nil },
+		Reach: func(context.Context, targets.Request, targets.Spec, targets.Local) error { panic("boom") }}
+	err := Reach(t.Context(), targets.Spec{URL: "own://h", Schemes: []targets.Scheme{own}}, targets.Local{})
+	if err == nil || !strings.Contains(err.Error(), "reach: panic: boom") {
+		t.Error(err)
 	}
 }
