@@ -1,6 +1,9 @@
 package limit
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // Event is what became of one call of Take, TakeUpTo or TakeMany.
 type Event struct {
@@ -17,7 +20,8 @@ func Observe(f func(Event)) Option {
 	return Option{name: "Observe", apply: func(s *Set) error { s.observe = f; return nil }}
 }
 
-// Shadow makes a limiter decide, count and observe, and yet let all calls pass: to try a limit before it is in force.
+// Shadow makes a limiter decide, count and observe, and yet let all calls pass at once: to try a limit before it is in force. Calls
+// that it can never grant pass too. An error of the store is still one.
 func Shadow() Option {
 	return Option{name: "Shadow", apply: func(s *Set) error { s.shadow = true; return nil }}
 }
@@ -28,8 +32,12 @@ func (s *Set) seen(begin time.Time, e Event) (Answer, error) {
 		e.Took = time.Since(begin)
 		s.observe(e)
 	}
-	if a := &e.Answer; s.shadow && e.Err == nil && a.Granted < e.Asked {
-		*a = Answer{Granted: e.Asked, ResetAfter: a.ResetAfter}
+	if !s.shadow || e.Err != nil && !errors.Is(e.Err, ErrNever) {
+		return e.Answer, e.Err
+	}
+	e.Err, e.Answer.RetryAfter = nil, 0
+	if e.Answer.Granted < e.Asked {
+		e.Answer = Answer{Granted: e.Asked, ResetAfter: e.Answer.ResetAfter}
 	}
 	return e.Answer, e.Err
 }

@@ -176,8 +176,9 @@ func (o *outage) instead(ctx context.Context, s *Set, key string, n int64, all b
 func (s *Set) atOnce(key string) int64 {
 	most := int64(maxCount)
 	for _, r := range s.rules {
-		l, _ := r.limitOf(key)
+		l, err := r.limitOf(key)
 		switch {
+		case err != nil: // the call fails with it
 		case !r.kind.bursts:
 			most = min(most, l.Count)
 		case r.kind.option == "Debt" && r.option == 1:
@@ -227,7 +228,7 @@ func (o *outage) note(ctx context.Context, err error) bool {
 	case away(ctx, err):
 		o.away, o.next = true, time.Now().Add(again)
 		return false
-	case err == nil || mistaken(err):
+	case err == nil || mistaken(err) && !errors.Is(err, errLimit): // of a wrong limit the store was not asked
 		o.away = false
 	}
 	return true

@@ -166,14 +166,15 @@ func (s *Set) giveBack(ctx context.Context, key string, a Answer) error {
 	if a.joint != nil {
 		rules, parts = a.joint.rules, a.joint.parts
 	}
+	var failure error // the first: one limit that cannot be reached does not keep the permits of the others
 	for i, part := range parts {
 		part.Granted = min(part.Granted, a.Granted)
 		if part.Granted < 1 || part.at < 1 {
 			continue
 		}
-		if err := s.store.back(ctx, rules[i], key, part); err != nil {
-			return err
+		if err := s.store.back(ctx, rules[i], key, part); failure == nil {
+			failure = err
 		}
 	}
-	return nil
+	return failure
 }

@@ -168,6 +168,10 @@ func TestShadow(t *testing.T) {
 	if fmt.Sprint(decided) != "[3 0 0]" {
 		t.Errorf("decided %v", decided)
 	}
+	set = mustSet(t, limit.Memory(0), limit.PerWindow(5, time.Hour), limit.Shadow())
+	if a, err := set.Take(t.Context(), "k", 9); err != nil || a.Granted != 9 || a.RetryAfter != 0 {
+		t.Errorf("more than it can ever grant: %+v, %v", a, err)
+	}
 }
 
 // TestPeekResetGiveBack asserts, for each limiter in each store, that a look takes nothing, that what is given back can be
