@@ -81,7 +81,7 @@ type Stream struct {
 	Events              int64 // at least 1
 	TokensIn, TokensOut int64 // of language models
 	Usage               bool  // the usage of the answer said how many
-	PerToken            int64 // ns; 0 = unknown
+	PerToken            int64 // ns; 0 = there is none, with fewer than two tokens
 }
 
 // recordedStreams is Streams in a Recorder. It survives Reset, so that nothing is allocated again.

@@ -22,7 +22,9 @@ func (s *shard) judge(f *record.Finished, r *targets.Result) {
 		f.Stream = &record.Stream{First: e.First, Last: e.Last, Events: e.Count}
 		if e.Preset {
 			f.Stream.TokensIn, f.Stream.TokensOut, f.Stream.Usage = e.In, e.Tokens(), e.Usage
-			f.Stream.PerToken, _ = e.PerToken()
+			if ns, ok := e.PerToken(); ok {
+				f.Stream.PerToken = max(1, ns) // all tokens may have come with one read, which is a time too
+			}
 		}
 	}
 	if r.Call.Step >= len(s.goals) || len(s.goals[r.Call.Step]) == 0 {
