@@ -19,7 +19,7 @@ const (
 
 // Memory returns a Store in this process, for at most so many states; 0 is 1,000,000. Its answers are those of Redis. A
 // state is removed when nothing is left of what it granted. If there are too many, the one is forgotten that would be
-// removed next: a key that owes much stays.
+// removed next: of buckets the one that owes least, of windows and logs the oldest.
 func Memory(most int) Store {
 	start := time.Now() // with a clock that does not go back
 	return memoryAt(most, func() int64 { return start.UnixMicro() + time.Since(start).Microseconds() })

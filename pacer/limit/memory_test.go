@@ -180,7 +180,10 @@ func TestMemoryIsRedis(t *testing.T) {
 	t.Parallel()
 	client := redistest.Start(t).Client()
 	granted := map[bool]int{}
-	seeds := 250
+	seeds := 1000
+	if testing.Short() {
+		seeds = 150
+	}
 	if n, err := strconv.Atoi(os.Getenv("LOADCTL_SEEDS")); err == nil {
 		seeds = n
 	}

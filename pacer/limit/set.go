@@ -99,7 +99,7 @@ func (s *Set) take(ctx context.Context, key string, n int64, all bool) (Answer, 
 	return s.seen(begin, Event{Key: key, Asked: n, Answer: a, Err: err, Fallback: fell})
 }
 
-// TakeMany takes n permits of each key, with one round trip to Redis. The answers are in the order of the keys. If some
+// TakeMany takes n permits of each key, with one round trip to Redis; with Batch, a key after the other. The answers are in the order of the keys. If some
 // calls fail, the error names their keys, and their answers grant nothing. The other answers are valid.
 func (s *Set) TakeMany(ctx context.Context, n int64, keys ...string) ([]Answer, error) {
 	for _, key := range keys {

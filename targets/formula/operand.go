@@ -103,15 +103,7 @@ func part(operator string) func(a, b string) bool {
 }
 
 // equal compares two operands: as numbers if one is a number, else as texts.
-func equal(a, b operand) operand {
-	constant := a.constant && b.constant
-	if a.kind == Number || b.kind == Number {
-		x, y := a.read(), b.read()
-		return ofTruth(constant, func(v *Values) bool { return x(v) == y(v) })
-	}
-	x, y := a.written(), b.written()
-	return ofTruth(constant, func(v *Values) bool { return x(v) == y(v) })
-}
+func equal(a, b operand) operand { return oneOf(a, []operand{b}) }
 
 // not turns a condition round.
 func not(a operand) operand {

@@ -34,8 +34,8 @@ func Main(schemes ...targets.Scheme) int {
 
 // Join takes part in a run, which must exist, as `loadworker run --redis URL --run NAME` does, with one scheme besides ours. It
 // returns nil when the run has ended, whatever its thresholds say. When ctx ends, it leaves the run, and returns why ctx has
-// ended. Another error is one line that says what to do. It sends only requests of
-// schemes that do not connect, and to a host that has the name of the scheme.
+// ended. Another error is one line that says what to do. It sends only requests of schemes that do not
+// connect, and to a host that has the name of the scheme.
 func Join(ctx context.Context, redisURL, run string, scheme targets.Scheme) error {
 	root := newRootCommand(scheme)
 	root.SetArgs([]string{"run", "--redis", redisURL, "--run", run, "--allow-hosts", scheme.Name})

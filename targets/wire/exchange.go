@@ -21,7 +21,7 @@ import (
 // have 8 KiB.
 func MostAnswer(body int) int { return body + 8<<10 }
 
-// mostHeaders is how many headers of a message are decoded: a hostile head of short ones has 20,000, which take twenty times their
+// mostHeaders is how many headers of a message are decoded: a hostile head of short ones has 20,000, which take many times their
 // bytes. Of a message with more, only these headers are shown: the rest may repeat a secret of a header that is not known.
 const mostHeaders = 1000
 

@@ -68,7 +68,8 @@ func (a *Asking) Leave() {
 // serve performs requests until Close.
 func (d *Askings) serve(a *Asking) {
 	for range a.work {
-		if a.Answer = (targets.Answer{Err: a.ctx.Err()}); a.Answer.Err == nil { // else it was given up before it began
+		a.Answer = targets.Answer{Err: a.ctx.Err()}
+		if a.Answer.Err == nil { // else it was given up before it began
 			a.Answer = a.wire.Do(a.ctx, a.Request)
 		}
 		a.Ended = d.now()

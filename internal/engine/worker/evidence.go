@@ -142,16 +142,12 @@ func (w *observer) describe(s *samples.Sample, r *targets.Result) {
 // mostOfHead bounds the headers of a message that are kept, in bytes.
 const mostOfHead = 8 << 10
 
-// headerCost is what each header counts beside its bytes: thousands of short ones would take many times their bytes. HTTP/2
-// counts the same (RFC 9113, 6.5.2).
-const headerCost = 32
-
 // message returns a message as it is kept.
 func message(m *targets.Message, cut, redacted bool) *samples.Message {
 	k := &samples.Message{Start: m.Start[:min(len(m.Start), mostOfHead)], Length: m.Length, Cut: cut, Secrets: redacted, Hex: m.Binary}
 	room := mostOfHead
 	for _, h := range m.Headers {
-		if room -= len(h.Name) + len(h.Value) + headerCost; room < 0 {
+		if room -= len(h.Name) + len(h.Value); room < 0 {
 			break
 		}
 		k.Headers = append(k.Headers, samples.Header(h))

@@ -62,7 +62,7 @@ func pooled(names []string) []string {
 // urlOf returns where a request went, without secrets. template is the URL as the run has it, and x what was sent, redacted.
 func urlOf(template string, x *targets.Exchange) string {
 	scheme, rest, _ := strings.Cut(targets.RedactURL(template), "://")
-	if strings.HasPrefix(x.Sent.Start, scheme+"://") { // of a scheme that is not ours: the URL itself
+	if own, _, _ := strings.Cut(x.Sent.Start, "://"); strings.EqualFold(own, scheme) { // of a scheme that is not ours: the URL itself
 		return x.Sent.Start
 	}
 	part := strings.Fields(x.Sent.Start)

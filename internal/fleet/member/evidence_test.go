@@ -22,6 +22,7 @@ func TestURLOf(t *testing.T) {
 		{"redis://u:p@h:6379/1", "", "", "", "redis://redacted@h:6379/1"},
 		{"tcp://h:1", "", "", "", "tcp://h:1"},
 		{"own://u:p@h:1/${ordinal}", "own://redacted@h:1/7", "", "", "own://redacted@h:1/7"},
+		{"Own://h/a", "own://h/a", "", "", "own://h/a"},
 		{"http://h/login", "GET /login?next=http://x HTTP/1.1", "h", "http", "http://h/login?next=http://x"},
 	} {
 		x := &targets.Exchange{Scheme: c.scheme, Sent: targets.Message{Start: c.start}}
