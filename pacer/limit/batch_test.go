@@ -128,6 +128,40 @@ func TestBatchGrantsNow(t *testing.T) {
 	}
 }
 
+// TestBatchTaken asserts that a call for several permits is granted though another one takes what was held while it asks for the rest.
+func TestBatchTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var set *limit.Set
+		var meanwhile func()
+		per := limit.PerWindow(1000, time.Hour)
+		set = mustSet(t, limit.Memory(0), per, limit.Batch(10*time.Second), limit.PerKey(func(string) limit.Limit {
+			if f := meanwhile; f != nil { // it is called while the store is asked
+				meanwhile = nil
+				f()
+			}
+			return per
+		}))
+		take := func(n int64) (held int64) {
+			t.Helper()
+			a, err := set.Take(t.Context(), "k", n)
+			if err != nil || a.Granted != n {
+				t.Errorf("%d permits: %+v, %v", n, a, err)
+			}
+			return a.Remaining
+		}
+		held := take(1)
+		for held < 10 || held > 100 { // what the store has left too is more; the batches grow
+			held = take(1)
+		}
+		time.Sleep(9 * time.Second) // so the next batch is small
+		meanwhile = func() { take(held) }
+		take(held + 2)
+		if meanwhile != nil {
+			t.Error("nobody took meanwhile")
+		}
+	})
+}
+
 // TestBatchGivesBackOnce asserts that an answer of a batch is given back once, however often it is said.
 func TestBatchGivesBackOnce(t *testing.T) {
 	const count = 100
