@@ -53,6 +53,9 @@ func withBug(where string) (code int) {
 		panic("a command")
 	}
 	err := hold(ctx, screen.Options{Run: "buggy", In: os.Stdin, Out: os.Stderr, Give: give}, look, nil)
+	if where == "exit" {
+		select {} // end closed the screen, which ends hold: it must not overtake os.Exit
+	}
 	if errors.Is(err, ErrLeft) {
 		fmt.Println("left")
 	}
